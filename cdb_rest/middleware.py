@@ -12,14 +12,14 @@ from django.urls import ResolverMatch, resolve
 from cdb_rest.api.authorization import REFUSED
 from cdb_rest.api.errors import error_response, handle
 from cdb_rest.api.views.monitoring import metrics
-from cdb_rest.domain.access import All, Role
-from cdb_rest.domain.errors import InvalidInputError, InvalidTokenError
 from cdb_rest.http.caching import fails_precondition
 from cdb_rest.http.security import HEADERS, PAGE_HEADERS, POLICY, SAFE_METHODS
 from cdb_rest.identity.authentication import permissions_of_session
 from cdb_rest.observe.request_context import TIMING_HEADER, RequestContext, context_of
 from cdb_rest.observe.request_observer import route_of
 from cdb_rest.parsing.parameters import NAMED, NAMED_LENGTH
+from cdb_rest.rules.access import All, Role
+from cdb_rest.rules.errors import InvalidInputError, InvalidTokenError
 
 # The name of the URL pattern of all paths without a route.
 NOT_FOUND = "not_found"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from cdb_rest.domain.access import Role
+from cdb_rest.rules.access import Role
 
 
 class Pool(StrEnum):

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cdb_rest.compiled.intervals import Moments
-from cdb_rest.domain.moment import OPEN, Interval, Moment
+from cdb_rest.rules.moment import OPEN, Interval, Moment
 
 Floats = npt.NDArray[np.float64]
 # At most this many labels are on an axis.

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from cdb_rest.analysis.contents import Contents, read_contents
 from cdb_rest.api.windows import window_between
-from cdb_rest.domain.as_of import AsOf
-from cdb_rest.domain.errors import InvalidInputError
-from cdb_rest.domain.moment import END_OF_TIME, Interval, Moment
 from cdb_rest.parsing.parameters import parse_as_of, parse_moment_text
+from cdb_rest.rules.as_of import AsOf
+from cdb_rest.rules.errors import InvalidInputError
+from cdb_rest.rules.moment import END_OF_TIME, Interval, Moment
 
 # The labels of fields, for errors.
 LABELS = {"rev": "Revision", "rev_a": "Revision of a", "rev_b": "Revision of b", "against": "Revision to compare with"}

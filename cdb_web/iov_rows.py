@@ -3,9 +3,9 @@
 from itertools import islice, takewhile
 from typing import NamedTuple
 
-from cdb_rest.domain.moment import AFTER_ALL, Interval, Moment
-from cdb_rest.services.export import Source
-from cdb_rest.services.validity import ValidRow, valid_rows
+from cdb_rest.exports.export import Source
+from cdb_rest.exports.validity import ValidRow, valid_rows
+from cdb_rest.rules.moment import AFTER_ALL, Interval, Moment
 
 
 class Rows(NamedTuple):

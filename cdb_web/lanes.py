@@ -19,8 +19,8 @@ from cdb_rest.analysis.contents import Contents, ListVersion, interval_between, 
 from cdb_rest.analysis.difference import Comparison, differences
 from cdb_rest.compiled.intervals import Booleans, Integers, Intervals, Moments
 from cdb_rest.connections.postgresql import fetch_all
-from cdb_rest.domain.moment import AFTER_ALL, OPEN, Interval, Mode, Moment
-from cdb_rest.services.export import window_values
+from cdb_rest.exports.export import window_values
+from cdb_rest.rules.moment import AFTER_ALL, OPEN, Interval, Mode, Moment
 from cdb_web.axis import Axis
 
 ROWS = named_sql.load("lane_rows").replace(

@@ -16,11 +16,11 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from cdb_rest.api.errors import handle
 from cdb_rest.connections.snapshot import snapshot
-from cdb_rest.domain.errors import CdbError
-from cdb_rest.domain.moment import Mode
 from cdb_rest.http.security import POLICY, SAFE_METHODS
 from cdb_rest.identity.authentication import KEY, SESSION, principal_of
 from cdb_rest.models import GlobalTag
+from cdb_rest.rules.errors import CdbError
+from cdb_rest.rules.moment import Mode
 
 # Stricter than that of the admin: no inline styles.
 PAGE_POLICY = (

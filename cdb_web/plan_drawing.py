@@ -9,9 +9,9 @@ from typing import Any
 from cdb_rest import named_sql
 from cdb_rest.analysis.contents import read_contents
 from cdb_rest.connections.postgresql import fetch_all
-from cdb_rest.domain.moment import AFTER_ALL, Interval, Moment
-from cdb_rest.services.placing import Placement
-from cdb_rest.services.rows import interval_of
+from cdb_rest.rules.moment import AFTER_ALL, Interval, Moment
+from cdb_rest.writes.placing import Placement
+from cdb_rest.writes.rows import interval_of
 from cdb_web.axis import Axis
 from cdb_web.lanes import Lane, lane, marked
 

@@ -7,14 +7,14 @@ from typing import TypeVar
 from django.http import HttpRequest
 
 from cdb_rest.api.writes import CommentInput
-from cdb_rest.domain.errors import GlobalTagNotFoundError, invalid_field
-from cdb_rest.domain.names import TEXT_LENGTH
-from cdb_rest.domain.origin import Origin
 from cdb_rest.identity.authentication import principal_of
 from cdb_rest.models import GlobalTag, GlobalTagChange
 from cdb_rest.parsing.fields import read_value
 from cdb_rest.parsing.parameters import parse_number
-from cdb_rest.services.preconditions import if_unchanged
+from cdb_rest.rules.errors import GlobalTagNotFoundError, invalid_field
+from cdb_rest.rules.names import TEXT_LENGTH
+from cdb_rest.rules.origin import Origin
+from cdb_rest.writes.preconditions import if_unchanged
 
 Result = TypeVar("Result")
 

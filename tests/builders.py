@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from cdb_rest.domain.moment import OPEN
 from cdb_rest.models import GlobalTag, GlobalTagStatus, PayloadIOV, PayloadList, PayloadType
+from cdb_rest.rules.moment import OPEN
 
 
 def make_statuses() -> None:

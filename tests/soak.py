@@ -18,8 +18,8 @@ from collections import Counter
 
 from tqdm import tqdm
 
-from cdb_rest.domain.moment import Mode
 from cdb_rest.management.quantities import Duration
+from cdb_rest.rules.moment import Mode
 
 WRITERS = 20
 WRITES_EACH = 10
@@ -47,7 +47,7 @@ def play(number: int, seed: int, deadline: float, reports: multiprocessing.Queue
     setup_test_environment()
     connection.settings_dict["TEST"]["NAME"] = f"soak_{number}"
     connection.creation.create_test_db(verbosity=0, autoclobber=True)
-    retries, journal = Retries(), logging.getLogger("cdb_rest.services.transactions")
+    retries, journal = Retries(), logging.getLogger("cdb_rest.writes.transactions")
     journal.addHandler(retries)
     journal.setLevel(logging.INFO)
     journal.propagate = False
@@ -95,7 +95,7 @@ def race(seed: int) -> dict[str, int]:
     from django.core.management import call_command
     from django.test import override_settings
 
-    from cdb_rest.services.repair import find_faults
+    from cdb_rest.maintenance.repair import find_faults
     from tests.builders import make_statuses
     from tests.histories.race_proof import RaceProof
     from tests.histories.test_writers import Connection

@@ -13,7 +13,7 @@ from psycopg2.errors import UndefinedTable
 
 from cdb import database, security
 from cdb.env import ConfigurationError
-from cdb_rest.domain.errors import CdbError
+from cdb_rest.rules.errors import CdbError
 
 # Commands that use no database. Starting the embedded server for them would only take time.
 WITHOUT_DATABASE = {"help", "version", "check", "capacity", "spectacular", "diffsettings"}

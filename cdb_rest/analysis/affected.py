@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from cdb_rest.analysis.contents import interval_between
 from cdb_rest.analysis.difference import Difference
-from cdb_rest.domain.errors import TooManyRowsError
-from cdb_rest.domain.moment import Interval, Moment
+from cdb_rest.rules.errors import TooManyRowsError
+from cdb_rest.rules.moment import Interval, Moment
 
 # A limit on the memory of a request: some 250 bytes for each interval.
 MAX_INTERVALS = 200_000

@@ -13,15 +13,15 @@ from typing import Any, NamedTuple, TypeVar
 from django.db import connection
 
 from cdb_rest import named_sql
-from cdb_rest.domain.as_of import AsOf, TagState
-from cdb_rest.domain.errors import PayloadListNotFoundError
-from cdb_rest.domain.moment import Interval, Moment
+from cdb_rest.exports.export import check_payload_type
 from cdb_rest.history.contents import past_lists
 from cdb_rest.history.revisions import find_past
 from cdb_rest.lookup.model import State, past_state
 from cdb_rest.lookup.states import read_state
 from cdb_rest.models import PayloadList
-from cdb_rest.services.export import check_payload_type
+from cdb_rest.rules.as_of import AsOf, TagState
+from cdb_rest.rules.errors import PayloadListNotFoundError
+from cdb_rest.rules.moment import Interval, Moment
 
 SETTINGS = named_sql.load("analysis_settings")
 WINDOW_ROWS = named_sql.load("window_rows")
@@ -159,7 +159,7 @@ def list_parameters(payload_types: Sequence[str], sides: Mapping[str, Sequence[L
 def parts_of(side: str, depth: int) -> str:
     """SQL text of a query for the parts in which the lists of a side in `lists_of` have a valid row, the first list first.
 
-    Its other parameters are those of `cdb_rest.services.export.window_values`.
+    Its other parameters are those of `cdb_rest.exports.export.window_values`.
     """
     parts = [
         PARTS.replace("{rows}", window_rows(f"list.{side}_list_{place}", f"list.{side}_version_{place}", PART_COLUMNS))
@@ -171,7 +171,7 @@ def parts_of(side: str, depth: int) -> str:
 def window_rows(payload_list: str, version: str, columns: str) -> str:
     """SQL text of a query for the rows of a payload list that may be valid in a window, with these columns.
 
-    `payload_list` and `version` are SQL expressions. The parameters are those of `cdb_rest.services.export.window_values`.
+    `payload_list` and `version` are SQL expressions. The parameters are those of `cdb_rest.exports.export.window_values`.
     """
     return WINDOW_ROWS.replace("{list}", payload_list).replace("{version}", version).replace("{columns}", columns)
 

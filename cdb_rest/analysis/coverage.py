@@ -18,9 +18,9 @@ from cdb_rest.analysis.contents import (
     read_contents,
 )
 from cdb_rest.connections.postgresql import fetch_all
-from cdb_rest.domain.as_of import TagState
-from cdb_rest.domain.moment import OPEN, Interval, Moment
-from cdb_rest.services.export import window_values
+from cdb_rest.exports.export import window_values
+from cdb_rest.rules.as_of import TagState
+from cdb_rest.rules.moment import OPEN, Interval, Moment
 
 ROWS = named_sql.load("coverage")
 

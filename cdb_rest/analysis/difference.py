@@ -21,12 +21,12 @@ from cdb_rest.analysis.contents import (
     read_contents,
 )
 from cdb_rest.connections.postgresql import fetch_all
-from cdb_rest.domain.as_of import TagState
-from cdb_rest.domain.errors import PayloadListNotFoundError
-from cdb_rest.domain.moment import Interval
+from cdb_rest.exports.copy_out import stream_copy
+from cdb_rest.exports.export import window_values
 from cdb_rest.history.contents import stream_rows
-from cdb_rest.services.copy_out import stream_copy
-from cdb_rest.services.export import window_values
+from cdb_rest.rules.as_of import TagState
+from cdb_rest.rules.errors import PayloadListNotFoundError
+from cdb_rest.rules.moment import Interval
 
 ROWS = named_sql.load("differences")
 LINES = named_sql.load("differences_jsonl")

@@ -10,14 +10,14 @@ from django.conf import settings
 
 from cdb_rest import named_sql
 from cdb_rest.connections.postgresql import fetch_all
-from cdb_rest.domain.as_of import AsOf, TagState
-from cdb_rest.domain.moment import Mode, Moment
+from cdb_rest.exports.export import check_payload_type
 from cdb_rest.history.contents import past_lists
 from cdb_rest.history.revisions import find_past
 from cdb_rest.lookup.model import State, past_state
 from cdb_rest.lookup.states import read_state
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadList
-from cdb_rest.services.export import check_payload_type
+from cdb_rest.rules.as_of import AsOf, TagState
+from cdb_rest.rules.moment import Mode, Moment
 
 WALK = named_sql.load("explanation")
 COLUMNS = (

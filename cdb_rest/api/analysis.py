@@ -24,10 +24,10 @@ from cdb_rest.api.analysis_documents import (
 from cdb_rest.api.documents import Document
 from cdb_rest.api.json import dump
 from cdb_rest.api.json_stream import array, array_of_lines, respond, respond_cached
-from cdb_rest.domain.as_of import TagState
-from cdb_rest.domain.moment import Moment
 from cdb_rest.http.caching import combined
 from cdb_rest.lookup.model import State
+from cdb_rest.rules.as_of import TagState
+from cdb_rest.rules.moment import Moment
 
 
 def differences(request: HttpRequest, scope: Scope, digest: str) -> HttpResponseBase:

@@ -11,9 +11,9 @@ from cdb_rest.analysis.coverage import TypeCoverage
 from cdb_rest.analysis.difference import TypeSummary
 from cdb_rest.analysis.explanation import Explanation, Reason
 from cdb_rest.api.documents import Document, Shape
-from cdb_rest.domain.moment import Interval, Mode
 from cdb_rest.models import GlobalTagChange
 from cdb_rest.parsing.fields import MomentField
+from cdb_rest.rules.moment import Interval, Mode
 
 # The members of a row, with their columns in the statements of the analysis.
 ROW_MEMBERS = {"payload_url": "payload_url", "checksum": "checksum", "size": "size", "revision": "extra"} | {

@@ -7,13 +7,13 @@ from django.conf import settings
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from cdb_rest.domain.as_of import TagState
-from cdb_rest.domain.errors import invalid_field
-from cdb_rest.domain.moment import Mode, Moment
-from cdb_rest.domain.names import NAME_LENGTH
 from cdb_rest.http.lookup import LOOKUP_PARAMETERS, TagParameters, read_tags
 from cdb_rest.lookup.model import LookupQuery
 from cdb_rest.parsing.fields import Input, MomentField, MomentsField, NumberField, TextField
+from cdb_rest.rules.as_of import TagState
+from cdb_rest.rules.errors import invalid_field
+from cdb_rest.rules.moment import Mode, Moment
+from cdb_rest.rules.names import NAME_LENGTH
 
 # The maximum numbers of moments in a request for lookups, and in one for affected moments.
 MAX_MOMENTS = 10_000

@@ -14,10 +14,10 @@ from rest_framework.exceptions import UnsupportedMediaType
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from cdb_rest.domain.errors import NotPermittedError
 from cdb_rest.http.security import SAFE_METHODS
 from cdb_rest.identity.authentication import SESSION, principal_of
 from cdb_rest.routes import ROUTES
+from cdb_rest.rules.errors import NotPermittedError
 
 if TYPE_CHECKING:
     # The module of the views imports this one, by the setting DEFAULT_PERMISSION_CLASSES.

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter
 
-from cdb_rest.domain.moment import OPEN
+from cdb_rest.rules.moment import OPEN
 
 TEXT = {"type": "string"}
 NUMBER = {"type": "integer", "minimum": 0, "maximum": OPEN}

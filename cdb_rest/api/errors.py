@@ -11,10 +11,10 @@ from django.http import HttpRequest, HttpResponse
 from rest_framework import exceptions
 
 from cdb_rest.api.json import TooComplexError, dump
-from cdb_rest.domain import errors
 from cdb_rest.http.security import HEADERS
 from cdb_rest.observe import metrics
-from cdb_rest.services.driver_errors import translate
+from cdb_rest.rules import errors
+from cdb_rest.writes.driver_errors import translate
 
 logger = logging.getLogger(__name__)
 

@@ -9,9 +9,6 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from cdb_rest.domain.errors import InvalidInputError, TooManyRowsError, UnknownParameterError, invalid_field
-from cdb_rest.domain.moment import END_OF_TIME, OPEN
-from cdb_rest.domain.names import COMMENT_LENGTH, LIST_NAME_LENGTH, NAME_LENGTH, TEXT_LENGTH
 from cdb_rest.parsing.fields import (
     Input,
     MomentField,
@@ -24,7 +21,10 @@ from cdb_rest.parsing.fields import (
     read_body,
 )
 from cdb_rest.parsing.parameters import is_own_path, parse_flag, unknown_names
-from cdb_rest.services.rows import ROWS_NAMED, wrong_rows
+from cdb_rest.rules.errors import InvalidInputError, TooManyRowsError, UnknownParameterError, invalid_field
+from cdb_rest.rules.moment import END_OF_TIME, OPEN
+from cdb_rest.rules.names import COMMENT_LENGTH, LIST_NAME_LENGTH, NAME_LENGTH, TEXT_LENGTH
+from cdb_rest.writes.rows import ROWS_NAMED, wrong_rows
 
 ROWS_VALIDATED_AT_ONCE = 1000
 

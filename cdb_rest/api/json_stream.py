@@ -14,9 +14,9 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHt
 from cdb_rest.api.documents import Document
 from cdb_rest.api.json import dump
 from cdb_rest.connections.snapshot import snapshot
-from cdb_rest.domain.errors import NotFoundError
 from cdb_rest.http.caching import REVISION_HEADER, headers_of
 from cdb_rest.lookup.model import State
+from cdb_rest.rules.errors import NotFoundError
 
 # Size of the pieces that are sent; each costs one or two system calls.
 PIECE_BYTES = 64 * 1024

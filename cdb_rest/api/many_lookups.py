@@ -6,12 +6,12 @@ from django.http import HttpResponseBase
 
 from cdb_rest.api.json import dump
 from cdb_rest.api.json_stream import array, respond
-from cdb_rest.domain.moment import Moment
 from cdb_rest.http.caching import REVISION_HEADER, combined, revisions_of
 from cdb_rest.lookup.many import Result, look_up_many
 from cdb_rest.lookup.model import LookupQuery
 from cdb_rest.lookup.stack import Stack
 from cdb_rest.lookup.states import read_state
+from cdb_rest.rules.moment import Moment
 
 
 def lookups(queries: Sequence[LookupQuery], moments: Sequence[Moment]) -> HttpResponseBase:

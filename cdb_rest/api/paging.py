@@ -15,9 +15,9 @@ from rest_framework import serializers
 from cdb_rest.api.conversion import documents
 from cdb_rest.api.documents import Document, Shape, one_of
 from cdb_rest.connections.snapshot import long_reads
-from cdb_rest.domain.errors import invalid_field
-from cdb_rest.domain.moment import OPEN
 from cdb_rest.parsing.parameters import parse_integer
+from cdb_rest.rules.errors import invalid_field
+from cdb_rest.rules.moment import OPEN
 
 PAGE_SIZE = 25
 LARGEST_PAGE_SIZE = 1000

@@ -15,12 +15,12 @@ from cdb_rest.api.conversion import documents_from
 from cdb_rest.api.documents import Document, GlobalTagItem, NestedGlobalTag, NestedPayloadList, PayloadIOVDocument
 from cdb_rest.api.json_stream import UNBUFFERED, add_caching_headers, can_detect_truncation, nested, respond
 from cdb_rest.connections.snapshot import snapshot
-from cdb_rest.domain.as_of import AsOf
-from cdb_rest.domain.moment import Moment
 from cdb_rest.history.contents import ALL_STARTS, PastList, past_counts, past_iovs, past_lists, past_tag
 from cdb_rest.history.revisions import Past, find_past
 from cdb_rest.http.caching import headers_of
 from cdb_rest.lookup.model import past_state
+from cdb_rest.rules.as_of import AsOf
+from cdb_rest.rules.moment import Moment
 
 
 def payload_lists(name: str, as_of: AsOf, digest: str) -> Response:

@@ -7,13 +7,13 @@ from django.conf import settings
 from rest_framework import serializers
 
 from cdb_rest.api.documents import PayloadIOVDocument, Shape
-from cdb_rest.domain.errors import CdbError
-from cdb_rest.domain.moment import Interval, Mode
-from cdb_rest.domain.timeline import Cut, TimelineRow
 from cdb_rest.models import PayloadIOV
-from cdb_rest.services.insertion import Insertion
-from cdb_rest.services.placing import Placement
-from cdb_rest.services.rows import interval_of
+from cdb_rest.rules.errors import CdbError
+from cdb_rest.rules.moment import Interval, Mode
+from cdb_rest.rules.timeline import Cut, TimelineRow
+from cdb_rest.writes.insertion import Insertion
+from cdb_rest.writes.placing import Placement
+from cdb_rest.writes.rows import interval_of
 
 MOMENT = {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2}
 

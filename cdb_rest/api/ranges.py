@@ -16,17 +16,17 @@ from cdb_rest.api.documents import Document, NestedPayloadList, PayloadIOVDocume
 from cdb_rest.api.json import dump
 from cdb_rest.api.json_stream import Element, array, respond_cached
 from cdb_rest.api.streams import ByParent, with_iovs
-from cdb_rest.domain.as_of import AsOf
-from cdb_rest.domain.errors import PayloadListNotFoundError
-from cdb_rest.domain.moment import Mode, Moment
+from cdb_rest.exports.export import Selection, find_source
+from cdb_rest.exports.validity import ValidRow, overlaid, valid_rows
 from cdb_rest.history.contents import past_lists
 from cdb_rest.history.revisions import find_past
 from cdb_rest.http.caching import combined
 from cdb_rest.lookup.model import State, past_state
 from cdb_rest.lookup.states import read_state
 from cdb_rest.models import PayloadIOV, PayloadList
-from cdb_rest.services.export import Selection, find_source
-from cdb_rest.services.validity import ValidRow, overlaid, valid_rows
+from cdb_rest.rules.as_of import AsOf
+from cdb_rest.rules.errors import PayloadListNotFoundError
+from cdb_rest.rules.moment import Mode, Moment
 
 
 class Range(NamedTuple):

@@ -13,10 +13,10 @@ from cdb_rest.api.conversion import document_of, documents, stream_documents
 from cdb_rest.api.documents import ChangeItem, Document, NestedGlobalTag, NestedPayloadList, PayloadIOVDocument
 from cdb_rest.api.json import dump
 from cdb_rest.api.json_stream import UNBUFFERED, Element, array, first, nested, respond
-from cdb_rest.domain.errors import NotFoundError
 from cdb_rest.history.changes import read_change
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, PayloadList
 from cdb_rest.models.global_tag import GlobalTagQuerySet
+from cdb_rest.rules.errors import NotFoundError
 
 # Nested responses of larger tags (about 300 bytes for each IOV) are not cached by nginx, to save its space.
 MAX_CACHED_IOVS = 20_000

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from django.conf import settings
 from drf_spectacular.utils import OpenApiParameter
 
-from cdb_rest.domain.errors import invalid_field
-from cdb_rest.domain.moment import END_OF_TIME, Interval, Mode, Moment
+from cdb_rest.exports.export import Selection
 from cdb_rest.parsing.parameters import parse_as_of, parse_moment_text
-from cdb_rest.services.export import Selection
+from cdb_rest.rules.errors import invalid_field
+from cdb_rest.rules.moment import END_OF_TIME, Interval, Mode, Moment
 
 MOMENT = {"type": "string", "pattern": "^[0-9]{1,19},[0-9]{1,19}$"}
 WINDOW = [

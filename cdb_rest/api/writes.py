@@ -15,12 +15,12 @@ from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 
 from cdb_rest.api.json import dump
-from cdb_rest.domain.errors import invalid_field
-from cdb_rest.domain.names import COMMENT_LENGTH, TEXT_LENGTH
-from cdb_rest.domain.origin import Origin
 from cdb_rest.identity.authentication import principal_of
 from cdb_rest.parsing.fields import Input, TextField, read_value
-from cdb_rest.services.idempotency import respond_once
+from cdb_rest.rules.errors import invalid_field
+from cdb_rest.rules.names import COMMENT_LENGTH, TEXT_LENGTH
+from cdb_rest.rules.origin import Origin
+from cdb_rest.writes.idempotency import respond_once
 
 COMMENT_HEADER = "CDB-Comment"
 KEY_HEADER = "Idempotency-Key"

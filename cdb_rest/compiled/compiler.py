@@ -17,10 +17,10 @@ from cdb_rest.compiled.manifest import CompiledList, Manifest, UnusableError
 from cdb_rest.compiled.writer import Writer
 from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.connections.snapshot import snapshot
-from cdb_rest.domain.as_of import AsOf
-from cdb_rest.domain.errors import GlobalTagNotFoundError
 from cdb_rest.history.contents import past_lists
 from cdb_rest.history.revisions import find_past
+from cdb_rest.rules.as_of import AsOf
+from cdb_rest.rules.errors import GlobalTagNotFoundError
 
 STATE = named_sql.load("compile_state")
 LISTS = named_sql.load("compile_lists")

@@ -1,4 +1,4 @@
-"""Arrays of moments and intervals, with the comparisons of `cdb_rest.domain.moment` for all elements at once."""
+"""Arrays of moments and intervals, with the comparisons of `cdb_rest.rules.moment` for all elements at once."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cdb_rest.domain.moment import OPEN, Mode, Moment
+from cdb_rest.rules.moment import OPEN, Mode, Moment
 
 Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]

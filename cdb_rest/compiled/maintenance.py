@@ -16,9 +16,9 @@ from cdb_rest.compiled import directory, usage
 from cdb_rest.compiled.compiler import compile_tag, database_identity
 from cdb_rest.compiled.manifest import Manifest, UnusableError, read_manifest
 from cdb_rest.connections.postgresql import fetch_all
-from cdb_rest.domain.errors import CdbError
-from cdb_rest.domain.status import Status
 from cdb_rest.observe import metrics
+from cdb_rest.rules.errors import CdbError
+from cdb_rest.rules.status import Status
 
 logger = logging.getLogger(__name__)
 

@@ -22,8 +22,8 @@ from cdb_rest.compiled.manifest import (
     Manifest,
 )
 from cdb_rest.compiled.records import HEAD_BYTES, HEAD_TYPE, as_object
-from cdb_rest.domain.moment import Mode, Moment
-from cdb_rest.domain.status import Status
+from cdb_rest.rules.moment import Mode, Moment
+from cdb_rest.rules.status import Status
 
 
 class Query(Protocol):

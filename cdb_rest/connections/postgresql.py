@@ -77,7 +77,7 @@ def _named(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class WatchedCursor(psycopg2.extensions.cursor):
-    """A cursor whose statements have a deadline. COPY has none: `services/copy_out.py` limits each of its pieces."""
+    """A cursor whose statements have a deadline. COPY has none: `exports/copy_out.py` limits each of its pieces."""
 
     execute = _watched(_named(psycopg2.extensions.cursor.execute))
     executemany = _watched(_named(psycopg2.extensions.cursor.executemany))

@@ -5,9 +5,9 @@ from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any
 
-from cdb_rest.domain.errors import RevisionPrunedError
 from cdb_rest.history.contents import PastList, lists_at, stream_rows
 from cdb_rest.models import PAYLOAD_COLUMNS, ChangeAction, GlobalTagChange, payload_columns
+from cdb_rest.rules.errors import RevisionPrunedError
 
 ROWS = payload_columns.load("change_rows")
 

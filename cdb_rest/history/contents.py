@@ -11,10 +11,10 @@ from django.db import connection
 
 from cdb_rest import named_sql
 from cdb_rest.connections.postgresql import fetch_all
-from cdb_rest.domain.errors import RevisionPrunedError
-from cdb_rest.domain.moment import END_OF_TIME, Moment
 from cdb_rest.history.revisions import Past
 from cdb_rest.models import payload_columns
+from cdb_rest.rules.errors import RevisionPrunedError
+from cdb_rest.rules.moment import END_OF_TIME, Moment
 
 PAYLOAD_LISTS = named_sql.load("past_payload_lists")
 PAYLOAD_IOVS = payload_columns.load("past_payload_iovs")

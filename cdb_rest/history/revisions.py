@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 from django.db.models.functions import Now
 from django.db.models.lookups import GreaterThanOrEqual
 
-from cdb_rest.domain.as_of import AsOf
-from cdb_rest.domain.errors import GlobalTagNotFoundError, RevisionNotFoundError, RevisionPrunedError
 from cdb_rest.models import ChangeAction, GlobalTag, GlobalTagChange
+from cdb_rest.rules.as_of import AsOf
+from cdb_rest.rules.errors import GlobalTagNotFoundError, RevisionNotFoundError, RevisionPrunedError
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -15,11 +15,11 @@ from django.conf import settings
 
 from cdb_rest import named_sql
 from cdb_rest.connections.postgresql import fetch_all
-from cdb_rest.domain.errors import GlobalTagNotFoundError, SettingNotFoundError
 from cdb_rest.http.caching import digest_of, headers_of, read_validators
 from cdb_rest.lookup.model import ALL_TAGS, State
 from cdb_rest.lookup.shared_reads import SharedReads
 from cdb_rest.routes import Hot
+from cdb_rest.rules.errors import GlobalTagNotFoundError, SettingNotFoundError
 
 STATEMENTS = {
     Hot.GLOBAL_TAGS: named_sql.load("hot_global_tags"),

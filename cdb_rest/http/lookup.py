@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 from django.conf import settings
 
 from cdb_rest.connections.snapshot import snapshot
-from cdb_rest.domain.as_of import TagState
-from cdb_rest.domain.errors import invalid_field
-from cdb_rest.domain.moment import Interval, Mode
 from cdb_rest.http.caching import Resource, combined, conditional_get, digest_of, headers_of, read_validators
 from cdb_rest.lookup.model import LookupQuery
 from cdb_rest.lookup.queries import look_up
 from cdb_rest.lookup.stack import Stack
 from cdb_rest.observe import metrics
 from cdb_rest.parsing.parameters import AS_OF, parse_as_of, parse_flag, parse_moment, parse_tag
+from cdb_rest.rules.as_of import TagState
+from cdb_rest.rules.errors import invalid_field
+from cdb_rest.rules.moment import Interval, Mode
 
 # Maximum number of global tags in one request.
 MAX_TAGS = 10

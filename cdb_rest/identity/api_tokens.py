@@ -7,12 +7,12 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from cdb_rest.domain.access import Principal
-from cdb_rest.domain.api_token import digest_of, is_token
-from cdb_rest.domain.errors import InvalidTokenError
 from cdb_rest.identity import rules
 from cdb_rest.identity.cache import cache
 from cdb_rest.models import ApiToken
+from cdb_rest.rules.access import Principal
+from cdb_rest.rules.api_token import digest_of, is_token
+from cdb_rest.rules.errors import InvalidTokenError
 
 # `last_used` is written at most once in this time.
 USE_INTERVAL = timedelta(minutes=1)

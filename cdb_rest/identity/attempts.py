@@ -4,8 +4,8 @@ A client may fail `LIMIT` times in `PERIOD_SECONDS` from its first failure on. E
 a service is this one times the number of its processes.
 """
 
-from cdb_rest.domain.errors import TooManyAttemptsError
 from cdb_rest.identity.cache import cache
+from cdb_rest.rules.errors import TooManyAttemptsError
 
 LIMIT = 30
 PERIOD_SECONDS = 60

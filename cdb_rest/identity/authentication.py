@@ -11,12 +11,12 @@ from django.conf import settings
 from django.contrib.auth import get_user
 from django.contrib.sessions.backends.base import SessionBase
 
-from cdb_rest.domain.access import ANY, Permission, Principal, Role
-from cdb_rest.domain.api_token import PREFIX, digest_of
-from cdb_rest.domain.errors import InvalidTokenError, TooManyAttemptsError
 from cdb_rest.identity import api_tokens, attempts, issuers, jwt_tokens, rules
 from cdb_rest.identity.cache import cache
 from cdb_rest.observe.request_context import actor_of, address_of, context_of, user_of
+from cdb_rest.rules.access import ANY, Permission, Principal, Role
+from cdb_rest.rules.api_token import PREFIX, digest_of
+from cdb_rest.rules.errors import InvalidTokenError, TooManyAttemptsError
 
 KEY = "cdb.principal"
 # A longer header than any issuer's tokens need. gunicorn and nginx have limits of about this size, too.

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from cdb_rest.domain.errors import InvalidInputError
+from cdb_rest.rules.errors import InvalidInputError
 
 ASYMMETRIC = ("RS256", "ES256", "EdDSA")
 SYMMETRIC = "HS256"

@@ -4,12 +4,12 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from cdb_rest.domain.access import Permission, Principal
-from cdb_rest.domain.api_token import digest_of
-from cdb_rest.domain.errors import InvalidTokenError
 from cdb_rest.identity import rules
 from cdb_rest.identity.cache import cache
 from cdb_rest.identity.issuers import SYMMETRIC, Issuer, configured
+from cdb_rest.rules.access import Permission, Principal
+from cdb_rest.rules.api_token import digest_of
+from cdb_rest.rules.errors import InvalidTokenError
 
 # A verified token is remembered until it expires, at most for this time. Each request applies revocations and rules.
 VERIFIED_SECONDS = 600

@@ -22,9 +22,9 @@ from typing import Any
 import jwt
 from django.conf import settings
 
-from cdb_rest.domain.errors import InvalidTokenError
 from cdb_rest.identity import discovery
 from cdb_rest.identity.issuers import Issuer
+from cdb_rest.rules.errors import InvalidTokenError
 
 logger = logging.getLogger(__name__)
 

@@ -13,8 +13,8 @@ from ipaddress import IPv4Address, IPv6Address, ip_network
 from time import monotonic
 from typing import Any
 
-from cdb_rest.domain.access import NOTHING, Permission, escaped, is_pattern, matches, role_of
 from cdb_rest.models import AccessRule, RevokedToken, RuleKind
+from cdb_rest.rules.access import NOTHING, Permission, escaped, is_pattern, matches, role_of
 
 # Revocations must take effect within 5 seconds.
 REFRESH_SECONDS = 2

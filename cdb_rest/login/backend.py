@@ -7,9 +7,9 @@ from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
 from mozilla_django_oidc.auth import OIDCAuthenticationBackend  # type: ignore[import-untyped]
 
-from cdb_rest.domain.errors import InvalidTokenError
 from cdb_rest.identity import discovery, issuers
 from cdb_rest.identity.jwt_tokens import permissions_of, verify_id_token
+from cdb_rest.rules.errors import InvalidTokenError
 
 logger = logging.getLogger(__name__)
 

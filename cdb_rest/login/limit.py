@@ -7,9 +7,9 @@ from django.core.exceptions import PermissionDenied
 from django.dispatch import receiver
 from django.http import HttpRequest
 
-from cdb_rest.domain.errors import TooManyAttemptsError
 from cdb_rest.identity import attempts
 from cdb_rest.observe.request_context import address_of
+from cdb_rest.rules.errors import TooManyAttemptsError
 
 
 class LimitedBackend:

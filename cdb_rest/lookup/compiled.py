@@ -18,13 +18,13 @@ from cdb_rest.compiled.intervals import Booleans
 from cdb_rest.compiled.registry import registry
 from cdb_rest.compiled.tag import Changes, CompiledTag
 from cdb_rest.connections.postgresql import fetch_all
-from cdb_rest.domain.errors import GlobalTagNotFoundError
-from cdb_rest.domain.moment import Interval, Moment
-from cdb_rest.domain.status import Status
 from cdb_rest.history.revisions import find_past
 from cdb_rest.lookup.model import NO_VALIDATORS, LookupQuery, LookupResult, State, Validators, past_state
 from cdb_rest.lookup.parameters import count_started, moment_from, parameters_of, window_between
 from cdb_rest.observe import metrics
+from cdb_rest.rules.errors import GlobalTagNotFoundError
+from cdb_rest.rules.moment import Interval, Moment
+from cdb_rest.rules.status import Status
 
 CALL = named_sql.load("call_lookup_since")
 CALL_KNOWN = named_sql.load("call_lookup_known")

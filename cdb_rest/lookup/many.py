@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
-from cdb_rest.domain.moment import Moment
 from cdb_rest.lookup.stack import Stack
+from cdb_rest.rules.moment import Moment
 
 # A result is asked for together with its window if the last window contained other moments, and otherwise once in so many
 # results: the window costs the database more than the result.

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from cdb_rest.domain.as_of import AsOf
-from cdb_rest.domain.moment import Interval, Mode, Moment
+from cdb_rest.rules.as_of import AsOf
+from cdb_rest.rules.moment import Interval, Mode, Moment
 
 # Stands for the status in the state of all tags together, which have none.
 ALL_TAGS = "all tags"

@@ -3,9 +3,9 @@
 from decimal import Decimal
 from typing import Any
 
-from cdb_rest.domain.moment import AFTER_ALL, Interval, Mode, Moment
 from cdb_rest.lookup.model import LookupQuery
 from cdb_rest.observe import metrics
+from cdb_rest.rules.moment import AFTER_ALL, Interval, Mode, Moment
 
 BEGINNING = Moment(0, 0)
 

@@ -17,9 +17,6 @@ from cdb_rest.compiled import registry
 from cdb_rest.compiled.tag import CompiledTag
 from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.connections.replicas import REPLICAS, Replica, choose_replica
-from cdb_rest.domain.as_of import AsOf
-from cdb_rest.domain.errors import GlobalTagNotFoundError, RevisionNotFoundError
-from cdb_rest.domain.status import Status
 from cdb_rest.history.revisions import check_readable, missing_revision
 from cdb_rest.lookup.compiled import is_current, look_up_compiled, look_up_unchanged, unchanged_state
 from cdb_rest.lookup.model import (
@@ -35,6 +32,9 @@ from cdb_rest.lookup.model import (
 from cdb_rest.lookup.parameters import count_started, moment_from, parameters_of, window_between
 from cdb_rest.lookup.states import SharedState, find_state, read_shared_state, shared_states
 from cdb_rest.observe import metrics
+from cdb_rest.rules.as_of import AsOf
+from cdb_rest.rules.errors import GlobalTagNotFoundError, RevisionNotFoundError
+from cdb_rest.rules.status import Status
 
 CALL = named_sql.load("call_lookup")
 CALL_AT = named_sql.load("call_lookup_at")

@@ -6,9 +6,9 @@ from operator import itemgetter
 
 import orjson
 
-from cdb_rest.domain.moment import AFTER_ALL, Interval, Moment
 from cdb_rest.lookup.model import LookupQuery, Row, State
 from cdb_rest.lookup.queries import reader_of
+from cdb_rest.rules.moment import AFTER_ALL, Interval, Moment
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ from typing import NamedTuple
 from cdb_rest import named_sql
 from cdb_rest.compiled.tag import CompiledTag
 from cdb_rest.connections.postgresql import fetch_all
-from cdb_rest.domain.as_of import AsOf
-from cdb_rest.domain.errors import GlobalTagNotFoundError
 from cdb_rest.history.revisions import find_past
 from cdb_rest.lookup.model import State, past_state
 from cdb_rest.lookup.shared_reads import SharedReads
 from cdb_rest.observe import metrics
+from cdb_rest.rules.as_of import AsOf
+from cdb_rest.rules.errors import GlobalTagNotFoundError
 
 STATE = named_sql.load("global_tag_state")
 

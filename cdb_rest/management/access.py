@@ -5,8 +5,8 @@ import os
 
 from django.core.management.base import CommandParser
 
-from cdb_rest.domain.access import ANY, MEANINGS, Role
 from cdb_rest.models import AccessRule, RuleKind
+from cdb_rest.rules.access import ANY, MEANINGS, Role
 
 PATTERN = "regular expression (RE2) that must match the whole name"
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from django.core.management.base import BaseCommand, CommandError
 
+from cdb_rest.maintenance.history_check import HistoryFault
+from cdb_rest.maintenance.repair import Fault
 from cdb_rest.management.tables import table
-from cdb_rest.services.history_check import HistoryFault
-from cdb_rest.services.repair import Fault
 
 Faults = Sequence[Fault | HistoryFault]
 

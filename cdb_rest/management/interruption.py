@@ -10,7 +10,7 @@ from typing import Any
 import psycopg2
 from django.db import Error, connection, connections
 
-from cdb_rest.domain.errors import CdbError
+from cdb_rest.rules.errors import CdbError
 
 # Time between the cancel requests that follow the first signal, and until the end of the block is noticed.
 CANCEL_SECONDS = 0.05

@@ -3,8 +3,8 @@
 from django.db import models
 from django.db.models.functions import Now
 
-from cdb_rest.domain.access import ANY, Role
-from cdb_rest.domain.names import COMMENT_LENGTH, NAME_LENGTH, TEXT_LENGTH
+from cdb_rest.rules.access import ANY, Role
+from cdb_rest.rules.names import COMMENT_LENGTH, NAME_LENGTH, TEXT_LENGTH
 
 ROLES = [(str(role), str(role).capitalize()) for role in Role]
 

@@ -2,7 +2,7 @@
 
 from django.db import models
 
-from cdb_rest.domain.names import COMMENT_LENGTH, NAME_LENGTH, TEXT_LENGTH
+from cdb_rest.rules.names import COMMENT_LENGTH, NAME_LENGTH, TEXT_LENGTH
 
 
 class ChangeAction(models.TextChoices):

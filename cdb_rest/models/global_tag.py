@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import F, Func
 from django.db.models.functions import Now
 
-from cdb_rest.domain.names import NAME_LENGTH, TEXT_LENGTH
+from cdb_rest.rules.names import NAME_LENGTH, TEXT_LENGTH
 
 # The beginning of the next second after the start of the transaction. It is written with Django's classes only, so that
 # migrations import nothing of the service.
@@ -34,7 +34,7 @@ class Modified(Func):
 
 
 class GlobalTagStatus(models.Model):
-    """A status of global tags. `cdb_rest.domain.status` defines what the statuses permit, by name."""
+    """A status of global tags. `cdb_rest.rules.status` defines what the statuses permit, by name."""
 
     name = models.CharField(max_length=NAME_LENGTH)
     description = models.CharField(max_length=TEXT_LENGTH, blank=True, default="", db_default="")

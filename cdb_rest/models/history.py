@@ -23,7 +23,7 @@ from django.db import models
 from django.db.models import F, Func
 from django.db.models.functions import Now
 
-from cdb_rest.domain.names import LIST_NAME_LENGTH, NAME_LENGTH, REVISION_LENGTH, TEXT_LENGTH
+from cdb_rest.rules.names import LIST_NAME_LENGTH, NAME_LENGTH, REVISION_LENGTH, TEXT_LENGTH
 
 # The versions that an area contains are added_in to removed_in - 1. In the tree, they are counted from 1.
 FORK_NODE = Func(F("added_in"), F("removed_in"), function="cdb_fork_node", output_field=models.IntegerField())

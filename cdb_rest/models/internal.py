@@ -3,7 +3,7 @@
 from django.db import models
 from django.db.models.functions import Now
 
-from cdb_rest.domain.names import COMMENT_LENGTH, NAME_LENGTH, TEXT_LENGTH
+from cdb_rest.rules.names import COMMENT_LENGTH, NAME_LENGTH, TEXT_LENGTH
 
 
 class IdempotencyRecord(models.Model):

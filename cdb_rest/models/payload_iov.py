@@ -4,9 +4,9 @@ from django.db import models
 from django.db.models import F, Func, Q
 from django.db.models.functions import Now
 
-from cdb_rest.domain.moment import OPEN
-from cdb_rest.domain.names import REVISION_LENGTH, TEXT_LENGTH
 from cdb_rest.models.payload_list import PayloadList
+from cdb_rest.rules.moment import OPEN
+from cdb_rest.rules.names import REVISION_LENGTH, TEXT_LENGTH
 
 # major + minor / 10^19, exact for all pairs of 64-bit numbers. A product with 10^-19 keeps all digits; PostgreSQL would
 # round a quotient. It is written with Django's classes only, so that migrations import nothing of the service.

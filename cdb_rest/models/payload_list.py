@@ -3,8 +3,8 @@
 from django.db import models
 from django.db.models.functions import Now
 
-from cdb_rest.domain.names import LIST_NAME_LENGTH, NAME_LENGTH, TEXT_LENGTH
 from cdb_rest.models.global_tag import GlobalTag
+from cdb_rest.rules.names import LIST_NAME_LENGTH, NAME_LENGTH, TEXT_LENGTH
 
 
 class PayloadType(models.Model):

@@ -7,10 +7,10 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from cdb_rest.domain.errors import InvalidInputError
-from cdb_rest.domain.moment import OPEN, Moment
-from cdb_rest.domain.names import NAME_LENGTH, NAME_RULE, REVISION_LENGTH, fits_into_path
 from cdb_rest.parsing.parameters import is_own_path, moment_of, parse_integer, unknown_names
+from cdb_rest.rules.errors import InvalidInputError
+from cdb_rest.rules.moment import OPEN, Moment
+from cdb_rest.rules.names import NAME_LENGTH, NAME_RULE, REVISION_LENGTH, fits_into_path
 
 
 class TextField(serializers.CharField):

@@ -14,9 +14,9 @@ from typing import Any
 
 from rest_framework.request import Request
 
-from cdb_rest.domain.as_of import AsOf
-from cdb_rest.domain.errors import invalid_field
-from cdb_rest.domain.moment import OPEN, Moment
+from cdb_rest.rules.as_of import AsOf
+from cdb_rest.rules.errors import invalid_field
+from cdb_rest.rules.moment import OPEN, Moment
 
 # Valid numbers have fewer digits. The limit avoids the conversion of long texts.
 INTEGER = re.compile(r"-?[0-9]{1,30}", re.ASCII)

@@ -9,7 +9,7 @@ import random
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from cdb_rest.domain.moment import Moment
+from cdb_rest.rules.moment import Moment
 from cdb_rest.scenarios.definitions import Scenario
 from cdb_rest.scenarios.layouts import LAYOUTS, Intervals
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import accumulate
 
-from cdb_rest.domain.moment import END_OF_TIME, Moment
+from cdb_rest.rules.moment import END_OF_TIME, Moment
 from cdb_rest.scenarios.definitions import HOUR, MINUTE, Scenario
 
 # Starts and ends of IOVs, ordered by start.

@@ -11,17 +11,17 @@ from django.db import connection
 from django.db.backends.utils import CursorWrapper
 
 from cdb_rest import named_sql
-from cdb_rest.domain.errors import GlobalTagNotFoundError
-from cdb_rest.domain.moment import Interval, Mode
-from cdb_rest.domain.origin import Origin
-from cdb_rest.domain.status import Status
 from cdb_rest.models import ChangeAction, GlobalTag, PayloadList, PayloadType
+from cdb_rest.rules.errors import GlobalTagNotFoundError
+from cdb_rest.rules.moment import Interval, Mode
+from cdb_rest.rules.origin import Origin
+from cdb_rest.rules.status import Status
 from cdb_rest.scenarios.definitions import Scenario, payload_type_names
 from cdb_rest.scenarios.generator import Row, rows_of_type
 from cdb_rest.scenarios.prefetch import prefetch
-from cdb_rest.services.global_tags import add_global_tag, clone_global_tag, delete_global_tag
-from cdb_rest.services.payload_lists import create_lists
-from cdb_rest.services.transactions import write as one_transaction
+from cdb_rest.writes.global_tags import add_global_tag, clone_global_tag, delete_global_tag
+from cdb_rest.writes.payload_lists import create_lists
+from cdb_rest.writes.transactions import write as one_transaction
 
 COPY = named_sql.load("copy_payload_iovs")
 REFRESH = named_sql.load("refresh_after_seeding")

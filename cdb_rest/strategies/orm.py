@@ -9,9 +9,9 @@ from typing import Any
 
 from django.db.models import F, Max, QuerySet
 
-from cdb_rest.domain.errors import GlobalTagNotFoundError
 from cdb_rest.lookup.model import LookupQuery, Row
 from cdb_rest.models import GlobalTag, PayloadIOV
+from cdb_rest.rules.errors import GlobalTagNotFoundError
 
 PATHS = (
     "payload_list__payload_type__name",

@@ -12,9 +12,9 @@ from django.conf import settings
 
 from cdb_rest import named_sql
 from cdb_rest.connections.postgresql import fetch_all
-from cdb_rest.domain.errors import GlobalTagNotFoundError
 from cdb_rest.lookup.model import LookupQuery, Row
 from cdb_rest.models import GlobalTag
+from cdb_rest.rules.errors import GlobalTagNotFoundError
 from cdb_rest.strategies import orm, own
 from cdb_rest.strategies.indexes import ASCENDING, LOOKUP, MOMENT
 

@@ -7,8 +7,8 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from django.conf import settings
 
-from cdb_rest.domain.errors import OverloadedError
 from cdb_rest.observe.metrics import QUEUE
+from cdb_rest.rules.errors import OverloadedError
 
 # A request that has waited for less shows that there is no overload. There is one when all requests of so many seconds have
 # waited for longer, and then they may wait for `OVERLOAD_WAIT_SECONDS` only: a longer queue would make all of them late.

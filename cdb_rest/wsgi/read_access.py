@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from cdb_rest.api.authorization import REFUSED, is_closed_read
-from cdb_rest.domain.access import Role
 from cdb_rest.identity.authentication import principal_of
+from cdb_rest.rules.access import Role
 
 
 class ReadAccess:

@@ -15,7 +15,6 @@ from django.conf import settings
 from django.http.request import split_domain_port, validate_host
 
 from cdb_rest.api import errors
-from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.http.caching import PRECONDITIONS, Resource, conditional_get
 from cdb_rest.http.hot_reads import Response, respond
 from cdb_rest.http.lookup import read_lookup, respond_to_lookup
@@ -23,6 +22,7 @@ from cdb_rest.http.security import HEADERS
 from cdb_rest.observe.request_context import TIMING_HEADER, context_of
 from cdb_rest.parsing.parameters import is_light
 from cdb_rest.routes import ROUTES, Hot
+from cdb_rest.rules.errors import InvalidInputError
 
 PREFIX = "/api/cdb_rest/"
 # The hot reads with a fixed path, and all other fixed paths, which a pattern below may also match.

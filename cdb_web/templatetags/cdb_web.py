@@ -11,8 +11,8 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from cdb_rest.domain.moment import END_OF_TIME, Interval, Mode, Moment
 from cdb_rest.models import ChangeAction, GlobalTagChange
+from cdb_rest.rules.moment import END_OF_TIME, Interval, Mode, Moment
 from cdb_web.inputs import plain_moment
 
 register = template.Library()

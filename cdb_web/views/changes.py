@@ -3,9 +3,9 @@
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 
-from cdb_rest.domain.errors import ChangeNotFoundError, GlobalTagNotFoundError, RevisionPrunedError
 from cdb_rest.history.changes import read_change
 from cdb_rest.models import GlobalTag, GlobalTagChange
+from cdb_rest.rules.errors import ChangeNotFoundError, GlobalTagNotFoundError, RevisionPrunedError
 from cdb_web.page import page, show
 
 PAGE_SIZE = 50

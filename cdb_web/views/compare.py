@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from cdb_rest.analysis.affected import AffectedIntervals
 from cdb_rest.analysis.contents import interval_between
 from cdb_rest.analysis.difference import Comparison, Key, Scope, difference_lines, differences, summaries
-from cdb_rest.domain.errors import InvalidInputError
+from cdb_rest.rules.errors import InvalidInputError
 from cdb_web import inputs
 from cdb_web.batches import next_batch, size_of
 from cdb_web.lanes import EVERYTHING

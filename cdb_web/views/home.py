@@ -11,11 +11,11 @@ from django.views.decorators.http import require_safe
 
 from cdb_rest.api.views.index import SERVICE, prefers_html
 from cdb_rest.api.views.monitoring import ready
-from cdb_rest.domain.moment import Interval, Mode, Moment
 from cdb_rest.lookup.model import LookupQuery, Row
 from cdb_rest.lookup.queries import look_up_here
 from cdb_rest.models import GlobalTag, GlobalTagChange
 from cdb_rest.parsing.parameters import parse_moment
+from cdb_rest.rules.moment import Interval, Mode, Moment
 from cdb_web import inputs
 from cdb_web.page import newest_names, or_default, page, show
 

@@ -16,10 +16,10 @@ from cdb_rest.api.inputs import InsertInput, read_rows
 from cdb_rest.api.json import limit_of_rows, parse_limited
 from cdb_rest.api.plans import insertion_document
 from cdb_rest.connections.snapshot import snapshot
-from cdb_rest.domain.errors import CdbError, InvalidInputError, TagChangedError, TooManyRowsError
 from cdb_rest.models import PayloadType
 from cdb_rest.parsing.parameters import parse_number
-from cdb_rest.services.insertion import Insertion, insert_payloads
+from cdb_rest.rules.errors import CdbError, InvalidInputError, TagChangedError, TooManyRowsError
+from cdb_rest.writes.insertion import Insertion, insert_payloads
 from cdb_web import inputs
 from cdb_web.page import form_page, problem_of, show
 from cdb_web.plan_drawing import draw_plan

@@ -6,17 +6,17 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from cdb_rest.api.inputs import NameInput
-from cdb_rest.domain.errors import (
+from cdb_rest.models import GlobalTagChange, GlobalTagStatus
+from cdb_rest.parsing.fields import read_value
+from cdb_rest.rules.errors import (
     CdbError,
     ChangeNotFoundError,
     InvalidInputError,
     StatusNotFoundError,
     TagChangedError,
 )
-from cdb_rest.models import GlobalTagChange, GlobalTagStatus
-from cdb_rest.parsing.fields import read_value
-from cdb_rest.services.global_tags import change_status, clone_global_tag
-from cdb_rest.services.reverting import revert_global_tag
+from cdb_rest.writes.global_tags import change_status, clone_global_tag
+from cdb_rest.writes.reverting import revert_global_tag
 from cdb_web.page import form_page, problem_of, show
 from cdb_web.writes import as_previewed, check_confirmed, dry_run_origin, find_tag, newest_revision, origin_of
 

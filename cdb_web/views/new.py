@@ -5,13 +5,13 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from cdb_rest.api.inputs import GlobalTagInput, NamedInput
-from cdb_rest.domain.errors import CdbError
-from cdb_rest.domain.names import NAME_LENGTH
-from cdb_rest.domain.status import Status
 from cdb_rest.models import PayloadType
 from cdb_rest.parsing.fields import read_value
-from cdb_rest.services.global_tags import create_global_tag
-from cdb_rest.services.payload_types import create_payload_type
+from cdb_rest.rules.errors import CdbError
+from cdb_rest.rules.names import NAME_LENGTH
+from cdb_rest.rules.status import Status
+from cdb_rest.writes.global_tags import create_global_tag
+from cdb_rest.writes.payload_types import create_payload_type
 from cdb_web.page import form_page, problem_of, show
 from cdb_web.writes import origin_of
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from django.http import HttpRequest, HttpResponse
 
-from cdb_rest.services.export import Selection, find_source
+from cdb_rest.exports.export import Selection, find_source
 from cdb_web import inputs
 from cdb_web.iov_rows import read_rows
 from cdb_web.lanes import EVERYTHING

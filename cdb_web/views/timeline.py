@@ -7,9 +7,9 @@ from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 
 from cdb_rest.analysis.contents import Contents, ListVersion
 from cdb_rest.analysis.difference import Scope
-from cdb_rest.domain.errors import InvalidInputError, PayloadListNotFoundError, invalid_field
-from cdb_rest.domain.moment import AFTER_ALL, OPEN, Interval, Moment
-from cdb_rest.services.export import Selection, find_source
+from cdb_rest.exports.export import Selection, find_source
+from cdb_rest.rules.errors import InvalidInputError, PayloadListNotFoundError, invalid_field
+from cdb_rest.rules.moment import AFTER_ALL, OPEN, Interval, Moment
 from cdb_web import inputs
 from cdb_web.axis import Axis
 from cdb_web.iov_rows import read_rows

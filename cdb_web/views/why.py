@@ -3,7 +3,7 @@
 from django.http import HttpRequest, HttpResponse
 
 from cdb_rest.analysis.explanation import explain
-from cdb_rest.domain.errors import invalid_field
+from cdb_rest.rules.errors import invalid_field
 from cdb_web import inputs
 from cdb_web.page import page, show
 

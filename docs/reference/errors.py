@@ -4,7 +4,7 @@ from cdb_rest.api.errors import STATUS_OF
 from docs.reference.markdown import cell
 
 INTRODUCTION = """\
-<!-- Generated from cdb_rest/api/errors.py and cdb_rest/domain/errors.py by `make reference`. Do not edit it here. -->
+<!-- Generated from cdb_rest/api/errors.py and cdb_rest/rules/errors.py by `make reference`. Do not edit it here. -->
 
 # Error codes
 
@@ -20,7 +20,7 @@ OTHERS_INTRODUCTION = """\
 ## Errors of HTTP, of the health checks and of nginx
 """
 
-# The errors that have no class in cdb_rest/domain/errors.py: status, code, meaning.
+# The errors that have no class in cdb_rest/rules/errors.py: status, code, meaning.
 OTHER_ERRORS = (
     ("400", "invalid_json", "The body is not JSON."),
     (
@@ -60,7 +60,7 @@ OTHER_ERRORS = (
 
 
 def page() -> str:
-    """The text of docs/errors.md: the errors with a class in `cdb_rest.domain.errors`, and the others."""
+    """The text of docs/errors.md: the errors with a class in `cdb_rest.rules.errors`, and the others."""
     head = "| status | `code` | meaning |\n|---|---|---|\n"
     own = "".join(
         f"| {status} | `{error.code}` | {cell(' '.join((error.__doc__ or '').split()))} |\n"

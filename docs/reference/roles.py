@@ -1,17 +1,17 @@
-"""Generator of docs/roles.md, from the roles (`cdb_rest/domain/access.py`) and the table of routes."""
+"""Generator of docs/roles.md, from the roles (`cdb_rest/rules/access.py`) and the table of routes."""
 
 import re
 
 from cdb_rest.api.urls import view_of
-from cdb_rest.domain.access import ACTIONS, MEANINGS
 from cdb_rest.http.security import SAFE_METHODS
 from cdb_rest.routes import ROUTES, Route
+from cdb_rest.rules.access import ACTIONS, MEANINGS
 
 # The type of a parameter, in a path as Django writes it.
 PARAMETER = re.compile("<str:")
 
 INTRODUCTION = """\
-<!-- Generated from cdb_rest/domain/access.py and cdb_rest/routes.py by `make reference`. Do not edit it here. -->
+<!-- Generated from cdb_rest/rules/access.py and cdb_rest/routes.py by `make reference`. Do not edit it here. -->
 
 # Roles
 

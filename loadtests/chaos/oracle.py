@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from cdb_rest.domain.moment import Moment
+from cdb_rest.rules.moment import Moment
 from cdb_rest.scenarios.definitions import SCENARIOS
 from loadtests.client import Response, lookup_path
 from loadtests.content.expected import Expected, insert_body, row_of

@@ -12,8 +12,8 @@ from typing import Any
 
 import orjson
 
-from cdb_rest.domain.moment import END_OF_TIME, OPEN, Interval, Mode, Moment
 from cdb_rest.lookup.model import COLUMNS
+from cdb_rest.rules.moment import END_OF_TIME, OPEN, Interval, Mode, Moment
 from cdb_rest.scenarios.definitions import SCENARIOS, payload_type_names
 from cdb_rest.scenarios.generator import REVISION, partial_checksum, payload
 from loadtests.content.starts import DIRECTORY, LARGEST_MINOR, MINOR_BITS, Starts, packed, unpacked

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from itertools import accumulate
 from types import ModuleType
 
-from cdb_rest.domain.moment import Moment
+from cdb_rest.rules.moment import Moment
 from cdb_rest.scenarios.layouts import RANDOM_MOMENTS, RUN_SECONDS
 
 RANDOM, FIRST, LAST, FIXED, RUN_STORM = PATTERNS = ("random", "first", "last", "fixed", "run-storm")

@@ -9,7 +9,7 @@ from types import ModuleType
 import numpy
 
 from cdb.env import ROOT
-from cdb_rest.domain.moment import END_OF_TIME, OPEN, Moment
+from cdb_rest.rules.moment import END_OF_TIME, OPEN, Moment
 from cdb_rest.scenarios import definitions, generator, layouts
 from cdb_rest.scenarios.definitions import Scenario, payload_type_names
 from cdb_rest.scenarios.generator import intervals_of_type

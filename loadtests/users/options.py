@@ -5,8 +5,8 @@ from typing import Any
 from locust import events
 from locust.argument_parser import LocustArgumentParser
 
-from cdb_rest.domain.moment import Mode
 from cdb_rest.management.quantities import IN_SECONDS, Duration
+from cdb_rest.rules.moment import Mode
 from cdb_rest.scenarios.definitions import SCENARIOS
 from cdb_rest.scenarios.layouts import LAYOUTS
 from loadtests.content.moments import PATTERNS

@@ -4,7 +4,7 @@ import re
 from typing import Any
 from urllib.parse import quote
 
-from cdb_rest.domain.moment import Moment
+from cdb_rest.rules.moment import Moment
 from cdb_rest.scenarios.definitions import SCENARIOS, payload_type_names
 from loadtests.client import lookup_path
 from loadtests.users.base import CheckedUser

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from cdb_rest.domain.moment import Mode, Moment
 from cdb_rest.lookup.model import COLUMNS
+from cdb_rest.rules.moment import Mode, Moment
 from cdb_rest.scenarios.layouts import RANDOM_MOMENTS
 from loadtests.client import lookup_path
 from loadtests.content.expected import Expected

@@ -1,7 +1,7 @@
 """What the tests of access share: names, bodies of requests, and rules."""
 
 from cdb_rest.identity import rules
-from cdb_rest.services import access
+from cdb_rest.writes import access
 
 MINE, OTHER = "mine", "other"
 PATTERN = "mine.*"

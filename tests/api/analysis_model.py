@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from hypothesis import HealthCheck
 from hypothesis import strategies as st
 
-from cdb_rest.domain.moment import OPEN, Interval, Mode, Moment
+from cdb_rest.rules.moment import OPEN, Interval, Mode, Moment
 from tests.builders import Builder, emptied
 
 NUMBERS = st.one_of(st.integers(0, 4), st.sampled_from([2**53 + 1, OPEN - 1, OPEN]))

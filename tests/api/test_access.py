@@ -6,10 +6,10 @@ import pytest
 from pytest import mark
 
 from cdb_rest.api.urls import view_of
-from cdb_rest.domain.access import Role
 from cdb_rest.http.security import SAFE_METHODS
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV
 from cdb_rest.routes import ROUTES
+from cdb_rest.rules.access import Role
 from tests.api.access import INSERTION, MINE, OTHER, PATTERN, ROW
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("closed")]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdb_rest.domain.moment import END_OF_TIME, Interval
+from cdb_rest.rules.moment import END_OF_TIME, Interval
 from tests.api.analysis_model import (
     LAWS,
     MODES,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdb_rest.domain.moment import OPEN, Interval, Mode
+from cdb_rest.rules.moment import OPEN, Interval, Mode
 from tests.api.analysis_model import (
     END,
     LAWS,

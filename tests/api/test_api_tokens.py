@@ -9,7 +9,7 @@ from pytest import mark
 
 from cdb_rest.identity import api_tokens, attempts
 from cdb_rest.models import AccessChange, AccessRule, ApiToken, GlobalTagChange, PayloadIOV
-from cdb_rest.services import access
+from cdb_rest.writes import access
 from tests.api.access import ROW
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("closed")]
@@ -43,7 +43,7 @@ def test_a_basic_header_for_a_proxy_counts_as_none(api):
 
 
 def test_an_unknown_token_with_a_right_checksum_is_refused(api):
-    from cdb_rest.domain.api_token import new_token
+    from cdb_rest.rules.api_token import new_token
 
     headers = {"Authorization": f"Bearer {new_token()}"}
     assert "unknown" in api.post("pt", {"name": "Gain"}, **headers).error(401, "invalid_token")["detail"]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from cdb_rest.domain.moment import OPEN
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList, PayloadType
+from cdb_rest.rules.moment import OPEN
 from tests.api.paths import READS, WRITES
 
 pytestmark = pytest.mark.django_db

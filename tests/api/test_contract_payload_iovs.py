@@ -2,8 +2,8 @@
 
 import pytest
 
-from cdb_rest.domain.moment import OPEN
 from cdb_rest.models import PayloadIOV
+from cdb_rest.rules.moment import OPEN
 from tests.api.shapes import CUTS, IOV, keys
 
 pytestmark = pytest.mark.django_db

@@ -8,9 +8,9 @@ from email.message import Message
 import pytest
 from django.test import Client
 
-from cdb_rest.domain.moment import AFTER_ALL, OPEN, Interval, Moment
+from cdb_rest.exports.export import Form, Selection, export
 from cdb_rest.models import GlobalTag, PayloadIOV
-from cdb_rest.services.export import Form, Selection, export
+from cdb_rest.rules.moment import AFTER_ALL, OPEN, Interval, Moment
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -179,7 +179,7 @@ def test_a_view_that_fails_has_begun_no_export(nasty, monkeypatch):
 
 def test_a_statement_that_takes_too_long_is_504_where_nothing_was_sent_yet(nasty, settings, monkeypatch):
     slow = "COPY (SELECT pg_sleep(5), %(tag_id)s) TO STDOUT"
-    monkeypatch.setattr("cdb_rest.services.export.STATEMENTS", {Form.CSV: slow})
+    monkeypatch.setattr("cdb_rest.exports.export.STATEMENTS", {Form.CSV: slow})
     settings.CDB_EXPORT_TIMEOUT_SECONDS = 1
     refused("tag/export", 504, "database_unavailable")
     assert GlobalTag.objects.count() == 2

@@ -7,12 +7,12 @@ from django.db import connection, transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cdb_rest.domain.as_of import AsOf
-from cdb_rest.domain.moment import AFTER_ALL, OPEN, Interval, Mode, Moment
+from cdb_rest.exports import export as service
+from cdb_rest.exports.export import Form, Selection, export
 from cdb_rest.history.revisions import find_past
 from cdb_rest.models import PayloadIOV, PayloadList
-from cdb_rest.services import export as service
-from cdb_rest.services.export import Form, Selection, export
+from cdb_rest.rules.as_of import AsOf
+from cdb_rest.rules.moment import AFTER_ALL, OPEN, Interval, Mode, Moment
 from tests.api.cached import insert
 from tests.api.test_export import ALWAYS
 from tests.builders import Builder, emptied

@@ -4,8 +4,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from cdb_rest.domain.moment import OPEN
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, PayloadList, PayloadType
+from cdb_rest.rules.moment import OPEN
 from tests.api.inserting import PATH, body, rows
 
 pytestmark = pytest.mark.django_db

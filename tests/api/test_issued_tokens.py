@@ -15,7 +15,7 @@ from pytest import mark, param
 
 from cdb_rest.identity import issuers, jwt_tokens, rules
 from cdb_rest.models import GlobalTagChange, RevokedToken
-from cdb_rest.services import access
+from cdb_rest.writes import access
 from tests.api.access import grant
 from tests.api.identity_provider import AUDIENCE
 

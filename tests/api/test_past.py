@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadType
-from cdb_rest.services.global_tags import delete_global_tag
+from cdb_rest.writes.global_tags import delete_global_tag
 from tests.api.cached import LOOKUP, insert
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -11,7 +11,7 @@ from cdb_rest.api.urls import STRATEGY_ROUTES, view_of
 from cdb_rest.identity import rules
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList, PayloadType
 from cdb_rest.routes import ROUTES
-from cdb_rest.services import global_tags
+from cdb_rest.writes import global_tags
 
 pytestmark = pytest.mark.django_db
 

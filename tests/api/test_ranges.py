@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cdb_rest.domain.moment import AFTER_ALL, OPEN, Interval, Mode, Moment
+from cdb_rest.rules.moment import AFTER_ALL, OPEN, Interval, Mode, Moment
 from tests.api.cached import insert
 from tests.api.shapes import IOV, NESTED_LIST, keys
 from tests.builders import Builder, emptied

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdb_rest.domain.moment import OPEN, Interval, Mode, Moment
 from cdb_rest.models import GlobalTagChange
+from cdb_rest.rules.moment import OPEN, Interval, Mode, Moment
 from tests.api.analysis_model import LAWS, MODES, differences, read_differences, rows_of, valid
 from tests.api.cached import insert
 from tests.builders import emptied

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdb_rest.domain.moment import END_OF_TIME, Interval, Mode, Moment
 from cdb_rest.lookup.model import COLUMNS
-from cdb_rest.services import global_tags
+from cdb_rest.rules.moment import END_OF_TIME, Interval, Mode, Moment
+from cdb_rest.writes import global_tags
 from tests.api.analysis_model import (
     LAWS,
     MODES,

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from cdb_rest.domain.moment import AFTER_ALL, Interval, Moment
+from cdb_rest.exports.export import Form, Selection, export
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, PayloadList, PayloadType
-from cdb_rest.services.export import Form, Selection, export
+from cdb_rest.rules.moment import AFTER_ALL, Interval, Moment
 
 HEADER = "payload_type,payload_url,checksum,size,major_iov,minor_iov,major_iov_end,minor_iov_end,revision\n"
 EVER = Interval(Moment(0, 0), AFTER_ALL)

@@ -6,14 +6,14 @@ from io import StringIO
 from django.core.management import call_command
 from django.db import transaction
 
-from cdb_rest.domain.as_of import AsOf
-from cdb_rest.domain.errors import GlobalTagNotFoundError, RevisionPrunedError
 from cdb_rest.history.contents import past_iovs, past_lists
 from cdb_rest.history.revisions import find_past
 from cdb_rest.models import (
     GlobalTagChange,
 )
-from cdb_rest.services import global_tags, insertion
+from cdb_rest.rules.as_of import AsOf
+from cdb_rest.rules.errors import GlobalTagNotFoundError, RevisionPrunedError
+from cdb_rest.writes import global_tags, insertion
 
 
 def prune(*arguments):

@@ -6,7 +6,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from cdb_rest.domain.moment import OPEN
+from cdb_rest.rules.moment import OPEN
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -7,8 +7,6 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 
-from cdb_rest.domain.as_of import AsOf
-from cdb_rest.domain.errors import GlobalTagNotFoundError, RevisionPrunedError
 from cdb_rest.history.contents import past_iovs, past_lists
 from cdb_rest.history.revisions import find_past
 from cdb_rest.models import (
@@ -22,7 +20,9 @@ from cdb_rest.models import (
     PayloadListVersion,
     PayloadType,
 )
-from cdb_rest.services import global_tags, insertion, payload_lists
+from cdb_rest.rules.as_of import AsOf
+from cdb_rest.rules.errors import GlobalTagNotFoundError, RevisionPrunedError
+from cdb_rest.writes import global_tags, insertion, payload_lists
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

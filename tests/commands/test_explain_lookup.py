@@ -7,7 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from cdb_rest.domain.moment import OPEN
+from cdb_rest.rules.moment import OPEN
 from cdb_rest.strategies.registry import STRATEGIES
 from tests.plans import vacuum
 

@@ -6,12 +6,12 @@ from types import SimpleNamespace
 import pytest
 from django.core.management import CommandError, call_command
 
-from cdb_rest.domain.moment import OPEN
+from cdb_rest.maintenance.counts import find_incorrect_counts
+from cdb_rest.maintenance.repair import find_faults
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, PayloadList
-from cdb_rest.services import import_file, imports
-from cdb_rest.services.counts import find_incorrect_counts
-from cdb_rest.services.global_tags import change_status
-from cdb_rest.services.repair import find_faults
+from cdb_rest.rules.moment import OPEN
+from cdb_rest.writes import import_file, imports
+from cdb_rest.writes.global_tags import change_status
 from tests.builders import make_statuses
 from tests.commands.importing import HEADER, exported, refusal, run, state
 from tests.conftest import Api

@@ -9,17 +9,17 @@ from django.core.management import CommandError
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from cdb_rest.domain.errors import CdbError
-from cdb_rest.domain.moment import OPEN, Interval, Mode, Moment
 from cdb_rest.lookup.model import LookupQuery
+from cdb_rest.maintenance.counts import find_incorrect_counts
+from cdb_rest.maintenance.repair import find_faults
 from cdb_rest.models import GlobalTagStatus, PayloadType
-from cdb_rest.services import imports
-from cdb_rest.services.bulk import insert_payload_iovs
-from cdb_rest.services.counts import find_incorrect_counts
-from cdb_rest.services.global_tags import change_status, create_global_tag
-from cdb_rest.services.insertion import insert_payloads
-from cdb_rest.services.repair import find_faults
+from cdb_rest.rules.errors import CdbError
+from cdb_rest.rules.moment import OPEN, Interval, Mode, Moment
 from cdb_rest.strategies import own
+from cdb_rest.writes import imports
+from cdb_rest.writes.bulk import insert_payload_iovs
+from cdb_rest.writes.global_tags import change_status, create_global_tag
+from cdb_rest.writes.insertion import insert_payloads
 from tests.builders import Builder, make_statuses
 from tests.commands.importing import HEADER, exported, forget_everything, run
 from tests.profiles import examples

@@ -7,10 +7,9 @@ import pytest
 from django.core.management import CommandError
 from django.db import transaction
 
-from cdb_rest.domain.as_of import AsOf
-from cdb_rest.domain.errors import RevisionPrunedError
 from cdb_rest.history.changes import read_change
 from cdb_rest.history.revisions import find_past
+from cdb_rest.maintenance import pruning
 from cdb_rest.models import (
     DeletedGlobalTag,
     GlobalTagChange,
@@ -19,7 +18,9 @@ from cdb_rest.models import (
     PayloadListMembership,
     PayloadListVersion,
 )
-from cdb_rest.services import global_tags, payload_iovs, payload_lists, pruning
+from cdb_rest.rules.as_of import AsOf
+from cdb_rest.rules.errors import RevisionPrunedError
+from cdb_rest.writes import global_tags, payload_iovs, payload_lists
 from tests.commands.pruning import insert, known, make_history, make_tag, numbers, prune
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("payload_types")]

@@ -5,14 +5,15 @@ import threading
 import pytest
 from django.db import DatabaseError, connection, transaction
 
-from cdb_rest.domain.as_of import AsOf
+from cdb_rest.maintenance import pruning
+from cdb_rest.maintenance.history_check import find_history_faults
 from cdb_rest.models import (
     GlobalTag,
     PayloadIOV,
     PayloadIOVHistory,
 )
-from cdb_rest.services import global_tags, pruning, reverting
-from cdb_rest.services.history_check import find_history_faults
+from cdb_rest.rules.as_of import AsOf
+from cdb_rest.writes import global_tags, reverting
 from tests.commands.pruning import contents, insert, known, make_history, prune
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("payload_types")]

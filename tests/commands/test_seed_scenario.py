@@ -9,14 +9,14 @@ from types import SimpleNamespace
 import pytest
 from django.core.management import CommandError, call_command
 
-from cdb_rest.domain.moment import OPEN, Interval, Mode, Moment
+from cdb_rest.maintenance.counts import find_incorrect_counts
+from cdb_rest.maintenance.repair import find_faults
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
+from cdb_rest.rules.moment import OPEN, Interval, Mode, Moment
 from cdb_rest.scenarios import generator
 from cdb_rest.scenarios.definitions import SCENARIOS, payload_type_names
 from cdb_rest.scenarios.generator import rows_of_type
 from cdb_rest.scenarios.layouts import LAYOUTS
-from cdb_rest.services.counts import find_incorrect_counts
-from cdb_rest.services.repair import find_faults
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -11,10 +11,10 @@ from cdb.env import ROOT
 from cdb_rest.api.browsers import GLOBAL_TAGS, PAYLOAD_IOVS, PAYLOAD_LISTS, PAYLOAD_TYPES
 from cdb_rest.api.errors import STATUS_OF
 from cdb_rest.api.urls import STRATEGY_ROUTES
-from cdb_rest.domain.status import Status
 from cdb_rest.models import ChangeAction
 from cdb_rest.named_sql import STATEMENTS
 from cdb_rest.routes import ROUTES
+from cdb_rest.rules.status import Status
 from cdb_rest.scenarios.definitions import SCENARIOS
 from cdb_rest.scenarios.layouts import LAYOUTS
 from loadtests.chaos.__main__ import FAULTS

@@ -10,7 +10,7 @@ import psycopg2
 
 from cdb.embedded import binaries
 from cdb.processes import directories
-from loadtests.database import Database
+from loadtests.harness import Database
 from loadtests.service import becomes_true, frozen, kill
 from loadtests.usage import processes_in
 

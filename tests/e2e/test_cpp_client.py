@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from cdb_rest.domain.moment import OPEN
+from cdb_rest.rules.moment import OPEN
 from tests.e2e.service import JobClient
 
 COUNTER = itertools.count()

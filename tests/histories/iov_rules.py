@@ -6,14 +6,14 @@ from django.db import transaction
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from cdb_rest.domain.errors import (
+from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
+from cdb_rest.rules.errors import (
     InvalidInputError,
     OverlapError,
     TagFrozenError,
 )
-from cdb_rest.domain.moment import Moment
-from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
-from cdb_rest.services import bulk, insertion, payload_iovs
+from cdb_rest.rules.moment import Moment
+from cdb_rest.writes import bulk, insertion, payload_iovs
 from tests.histories.judge import Judge, is_protected, refusal
 from tests.histories.oracle import AFTER_ALL, Request, Row, valid_payload
 from tests.histories.tag_rules import NUMBER, TYPES

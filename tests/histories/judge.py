@@ -8,13 +8,13 @@ from itertools import pairwise
 from django.conf import settings
 from django.db import transaction
 
-from cdb_rest.domain.as_of import AsOf
-from cdb_rest.domain.errors import CdbError, TagFrozenError, TagLockedError
-from cdb_rest.domain.moment import Mode, Moment
 from cdb_rest.history.changes import read_change
 from cdb_rest.lookup.model import LookupQuery
 from cdb_rest.lookup.queries import look_up_here
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, PayloadList
+from cdb_rest.rules.as_of import AsOf
+from cdb_rest.rules.errors import CdbError, TagFrozenError, TagLockedError
+from cdb_rest.rules.moment import Mode, Moment
 from cdb_rest.strategies import orm, own
 from tests.histories.oracle import AFTER_ALL, LAST, Log, Row, half_open_end, valid_payload, wire_end
 

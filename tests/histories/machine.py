@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize
 
 from cdb_rest import named_sql
+from cdb_rest.maintenance.counts import find_incorrect_counts
 from cdb_rest.models import PayloadType
-from cdb_rest.services import payload_lists
-from cdb_rest.services.counts import find_incorrect_counts
+from cdb_rest.writes import payload_lists
 from tests.builders import make_statuses
 from tests.histories.iov_rules import IOVRules
 from tests.histories.oracle import LAST

@@ -3,14 +3,14 @@
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from cdb_rest.domain.errors import (
+from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadList
+from cdb_rest.rules.errors import (
     NameTakenError,
     PayloadListNotEmptyError,
     TagFrozenError,
 )
-from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadList
-from cdb_rest.services import global_tags, payload_lists
-from cdb_rest.services.reverting import revert_global_tag
+from cdb_rest.writes import global_tags, payload_lists
+from cdb_rest.writes.reverting import revert_global_tag
 from tests.histories.judge import Judge, refusal
 from tests.histories.oracle import valid_payload
 

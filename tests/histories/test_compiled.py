@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cdb_rest.compiled.registry import registry
-from cdb_rest.domain.as_of import AsOf
-from cdb_rest.domain.moment import Mode
+from cdb_rest.rules.as_of import AsOf
+from cdb_rest.rules.moment import Mode
 from tests.histories.race_proof import RaceProof
 from tests.histories.test_etags import STEPS, TAGS, TYPES, clear, play
 from tests.histories.test_writers import Connection

@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cdb_rest.models import GlobalTag, GlobalTagStatus, PayloadIOV, PayloadList, PayloadType
-from cdb_rest.services.global_tags import delete_global_tag
+from cdb_rest.writes.global_tags import delete_global_tag
 from tests.profiles import examples
 
 TAGS = ("a", "b")

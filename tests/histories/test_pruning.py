@@ -10,15 +10,15 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from cdb_rest.domain.access import matches
-from cdb_rest.domain.as_of import AsOf
-from cdb_rest.domain.errors import RevisionPrunedError
 from cdb_rest.history.changes import read_change
 from cdb_rest.history.contents import past_counts
 from cdb_rest.history.revisions import find_past
+from cdb_rest.maintenance.history_check import find_history_faults
+from cdb_rest.maintenance.pruning import Limit, prune_history
 from cdb_rest.models import GlobalTag, GlobalTagChange
-from cdb_rest.services.history_check import find_history_faults
-from cdb_rest.services.pruning import Limit, prune_history
+from cdb_rest.rules.access import matches
+from cdb_rest.rules.as_of import AsOf
+from cdb_rest.rules.errors import RevisionPrunedError
 from tests.histories.judge import played
 from tests.histories.machine import FULL_RANGE, SMALL_RANGE, Histories
 from tests.histories.portions import play_until

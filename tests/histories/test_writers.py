@@ -3,7 +3,7 @@
 import pytest
 from django.db import connection
 
-from cdb_rest.services.repair import find_faults
+from cdb_rest.maintenance.repair import find_faults
 from tests.conftest import Api
 from tests.histories.oracle import Row
 from tests.histories.race_proof import RaceProof

@@ -4,7 +4,7 @@ import json
 import socket
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from cdb_rest.domain.moment import Moment
+from cdb_rest.rules.moment import Moment
 from loadtests.chaos.oracle import WrittenTag
 from loadtests.content.expected import Expected, row_of
 

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from cdb_rest.domain.moment import END_OF_TIME, Mode, Moment
 from cdb_rest.lookup.model import LookupQuery
+from cdb_rest.rules.moment import END_OF_TIME, Mode, Moment
 from cdb_rest.scenarios.definitions import SCENARIOS
 from cdb_rest.scenarios.generator import rows_of_type
 from cdb_rest.scenarios.layouts import LAYOUTS
@@ -107,7 +107,7 @@ def test_file_of_starts_is_used_until_generator_code_changes(expect, tmp_path, m
     written = old.stat().st_mtime_ns
     assert expect("tiny", "random", 1).body(Moment(2**30, 0), False) == body
     assert old.stat().st_mtime_ns == written
-    monkeypatch.setattr(starts, "DRAWN_BY", (*starts.DRAWN_BY, importlib.import_module("cdb_rest.domain.moment")))
+    monkeypatch.setattr(starts, "DRAWN_BY", (*starts.DRAWN_BY, importlib.import_module("cdb_rest.rules.moment")))
     expect("tiny", "random", 1)
     [new] = tmp_path.glob("*.npy")
     assert new != old

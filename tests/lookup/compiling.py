@@ -21,11 +21,11 @@ from cdb_rest.compiled.compiler import compile_tag
 from cdb_rest.compiled.manifest import FILES, MANIFEST
 from cdb_rest.compiled.registry import registry
 from cdb_rest.connections.snapshot import snapshot
-from cdb_rest.domain.as_of import AsOf
-from cdb_rest.domain.errors import CdbError
-from cdb_rest.domain.moment import Mode, Moment
 from cdb_rest.lookup.model import NO_VALIDATORS, LookupQuery
 from cdb_rest.lookup.queries import look_up, look_up_here
+from cdb_rest.rules.as_of import AsOf
+from cdb_rest.rules.errors import CdbError
+from cdb_rest.rules.moment import Mode, Moment
 
 KINDS = ("none", "confirmed", "shared", "changed", "all")
 # Every combination of only_valid, as_objects and with_window.

@@ -15,11 +15,11 @@ from cdb_rest.compiled.compiler import compile_tag
 from cdb_rest.compiled.manifest import OFFSETS, ROWS
 from cdb_rest.compiled.records import HEAD_BYTES, HEAD_TYPE
 from cdb_rest.compiled.registry import registry
-from cdb_rest.domain.as_of import AsOf
-from cdb_rest.domain.moment import Mode, Moment
 from cdb_rest.lookup.model import ANY_STATE, LookupQuery, Validators
 from cdb_rest.lookup.queries import look_up
 from cdb_rest.models import GlobalTag, PayloadIOV
+from cdb_rest.rules.as_of import AsOf
+from cdb_rest.rules.moment import Mode, Moment
 from tests.builders import Builder, make_statuses
 from tests.histories.test_etags import clear
 from tests.lookup.compiling import FORMS, check, insert, kinds, recompile, same_as_postgresql

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cdb_rest.domain.moment import OPEN
+from cdb_rest.rules.moment import OPEN
 from cdb_rest.strategies.registry import STRATEGIES
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("strategies_on")]

@@ -7,8 +7,8 @@ from django.db import connection, transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cdb_rest.domain.moment import OPEN, Mode, Moment
 from cdb_rest.lookup.model import COLUMNS, LookupQuery
+from cdb_rest.rules.moment import OPEN, Mode, Moment
 from cdb_rest.strategies import own
 from cdb_rest.strategies.registry import STRATEGIES
 from tests.builders import Builder

@@ -5,9 +5,9 @@ from django.db import connection, transaction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdb_rest.domain.moment import AFTER_ALL, OPEN, Interval, Mode, Moment
 from cdb_rest.lookup.model import LookupQuery
 from cdb_rest.lookup.queries import look_up_here
+from cdb_rest.rules.moment import AFTER_ALL, OPEN, Interval, Mode, Moment
 from cdb_rest.strategies import own
 from tests.builders import Builder
 from tests.lookup.test_oracle import LISTS, MOMENTS, TYPE_NAMES, expected

@@ -3,8 +3,8 @@
 import pytest
 from django.db import DataError, IntegrityError, transaction
 
-from cdb_rest.domain.moment import OPEN
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList, PayloadType
+from cdb_rest.rules.moment import OPEN
 
 pytestmark = pytest.mark.django_db
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdb_rest.connections.postgresql import _named
+from cdb_rest.exports.copy_out import stream_copy
 from cdb_rest.observe.request_context import RequestContext, current_context
-from cdb_rest.services.copy_out import stream_copy
 
 
 class Cursor:
@@ -82,7 +82,7 @@ def test_a_copy_works_for_the_request_that_asked_for_it(monkeypatch):
     of_request("job-7")
     seen = []
     monkeypatch.setattr(
-        "cdb_rest.services.copy_out._ChunkQueue.write",
+        "cdb_rest.exports.copy_out._ChunkQueue.write",
         lambda self, piece: seen.append(current_context.get().request_id) or len(piece),
     )
     connection.ensure_connection()

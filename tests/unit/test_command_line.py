@@ -5,7 +5,7 @@ import pytest
 from django.core import management
 
 from cdb.management import command_line
-from cdb_rest.domain.errors import ConcurrentChangeError
+from cdb_rest.rules.errors import ConcurrentChangeError
 
 
 @pytest.mark.parametrize(

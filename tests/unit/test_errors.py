@@ -8,8 +8,8 @@ from django.apps import apps
 from django.db import IntegrityError, InterfaceError, OperationalError, ProgrammingError
 
 from cdb_rest.api.errors import STATUS_OF
-from cdb_rest.domain import errors
-from cdb_rest.services.driver_errors import CONSTRAINTS, NAME_CONSTRAINTS, translate
+from cdb_rest.rules import errors
+from cdb_rest.writes.driver_errors import CONSTRAINTS, NAME_CONSTRAINTS, translate
 
 
 def classes():

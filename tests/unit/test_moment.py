@@ -5,7 +5,7 @@ from decimal import Decimal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdb_rest.domain.moment import AFTER_ALL, END_OF_TIME, OPEN, Interval, Mode, Moment
+from cdb_rest.rules.moment import AFTER_ALL, END_OF_TIME, OPEN, Interval, Mode, Moment
 
 NUMBERS = st.one_of(st.integers(0, 4), st.sampled_from([OPEN - 1, OPEN]))
 MOMENTS = st.builds(Moment, NUMBERS, NUMBERS)

@@ -5,9 +5,9 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdb_rest.domain.moment import AFTER_ALL, Interval, Moment
-from cdb_rest.domain.repair import repair_rows
-from cdb_rest.domain.timeline import TimelineRow
+from cdb_rest.rules.moment import AFTER_ALL, Interval, Moment
+from cdb_rest.rules.repair import repair_rows
+from cdb_rest.rules.timeline import TimelineRow
 from tests.unit.naive import valid
 
 WORLD = [Moment(0, minor) for minor in range(10)]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from cdb_rest.domain.errors import StatusChangeRefusedError, TagFrozenError, TagLockedError
-from cdb_rest.domain.status import Action, check_permitted, check_status_change
+from cdb_rest.rules.errors import StatusChangeRefusedError, TagFrozenError, TagLockedError
+from cdb_rest.rules.status import Action, check_permitted, check_status_change
 
 
 @pytest.mark.parametrize("action", Action)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdb_rest.domain.errors import OverlapError
-from cdb_rest.domain.moment import AFTER_ALL, Interval, Moment
-from cdb_rest.domain.timeline import Cut, Timeline, TimelineRow, plan_attach, plan_since_only
+from cdb_rest.rules.errors import OverlapError
+from cdb_rest.rules.moment import AFTER_ALL, Interval, Moment
+from cdb_rest.rules.timeline import Cut, Timeline, TimelineRow, plan_attach, plan_since_only
 from tests.unit.naive import valid
 
 # Every moment of a small world, in order; the last one stands for all that is after it.

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cdb_rest.analysis.contents import read_contents
 from cdb_rest.compiled.intervals import Moments
-from cdb_rest.domain.moment import AFTER_ALL, OPEN, Interval, Moment
+from cdb_rest.rules.moment import AFTER_ALL, OPEN, Interval, Moment
 from cdb_web.axis import MAX_LABELS, Axis
 from cdb_web.lanes import extent, lane
 from tests.api.analysis_model import LAWS, MODES, MOMENTS, ROWS, make, steps, valid

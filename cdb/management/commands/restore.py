@@ -17,11 +17,11 @@ from psycopg2.extensions import quote_ident
 from cdb import database
 from cdb.management import dumps
 from cdb_rest import named_sql
-from cdb_rest.domain.names import COMMENT_LENGTH
-from cdb_rest.domain.origin import Origin
 from cdb_rest.management.restorations import report
 from cdb_rest.models import GlobalTag, PayloadType
-from cdb_rest.services.restorations import find_frozen_names, record_restoration
+from cdb_rest.rules.names import COMMENT_LENGTH
+from cdb_rest.rules.origin import Origin
+from cdb_rest.writes.restorations import find_frozen_names, record_restoration
 
 DATABASE_USERS = named_sql.load("database_users")
 # The database to which commands for whole databases connect, as PostgreSQL's own tools do.

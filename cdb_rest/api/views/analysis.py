@@ -13,10 +13,10 @@ from cdb_rest.api.descriptions import AS_OF, NUMBER, TEXT, base_parameter, in_pa
 from cdb_rest.api.examples import PAYLOAD_IOV
 from cdb_rest.api.inputs import StrictView
 from cdb_rest.api.windows import WINDOW, read_payload_type, read_window
-from cdb_rest.domain.errors import invalid_field
 from cdb_rest.http.caching import Resource, conditional_get
 from cdb_rest.http.lookup import TagParameters, read_tags
 from cdb_rest.parsing.parameters import parse_flag, parse_moment
+from cdb_rest.rules.errors import invalid_field
 
 
 class CoverageView(StrictView):

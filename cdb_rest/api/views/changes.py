@@ -11,9 +11,9 @@ from cdb_rest.api.descriptions import in_path, response_example
 from cdb_rest.api.documents import ChangeDocument
 from cdb_rest.api.examples import CHANGE, page_of
 from cdb_rest.api.inputs import StrictView
-from cdb_rest.domain.errors import ChangeNotFoundError, GlobalTagNotFoundError
 from cdb_rest.models import GlobalTag, GlobalTagChange
 from cdb_rest.parsing.parameters import parse_number
+from cdb_rest.rules.errors import ChangeNotFoundError, GlobalTagNotFoundError
 
 TAG = in_path("name", "Name of the global tag.", "tiny")
 

@@ -13,12 +13,12 @@ from cdb_rest.api.descriptions import NUMBER, base_parameter, in_path, request_e
 from cdb_rest.api.documents import one_of
 from cdb_rest.api.inputs import StrictView
 from cdb_rest.api.windows import WINDOW, read_payload_type, read_window, window_between
-from cdb_rest.domain.errors import invalid_field
-from cdb_rest.domain.moment import END_OF_TIME, Moment
 from cdb_rest.http.caching import Resource, conditional_get
 from cdb_rest.http.lookup import TagParameters, read_tags
 from cdb_rest.parsing.fields import read_body
 from cdb_rest.parsing.parameters import parse_flag
+from cdb_rest.rules.errors import invalid_field
+from cdb_rest.rules.moment import END_OF_TIME, Moment
 
 SUMMARY = OpenApiParameter(
     "summary", str, enum=["0", "1"], description="1: for each payload type, the number of differences instead of them."

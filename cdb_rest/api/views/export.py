@@ -13,11 +13,11 @@ from cdb_rest.api import json_stream
 from cdb_rest.api.descriptions import AS_OF, in_path
 from cdb_rest.api.inputs import StrictView
 from cdb_rest.api.windows import WINDOW, read_selection
-from cdb_rest.domain.errors import InvalidInputError, invalid_field
-from cdb_rest.domain.names import CONTROL_CHARACTER
+from cdb_rest.exports.export import Form, Selection, Source, export, find_source
 from cdb_rest.http.caching import REVISION_HEADER, Resource, conditional_get, headers_of
 from cdb_rest.lookup.model import past_state
-from cdb_rest.services.export import Form, Selection, Source, export, find_source
+from cdb_rest.rules.errors import InvalidInputError, invalid_field
+from cdb_rest.rules.names import CONTROL_CHARACTER
 
 MEDIA_TYPES = {Form.CSV: "text/csv; charset=utf-8", Form.JSONL: "application/x-ndjson"}
 QUERY = [

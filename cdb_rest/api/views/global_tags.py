@@ -17,14 +17,14 @@ from cdb_rest.api.inputs import GlobalTagInput, NamedInput, NameInput
 from cdb_rest.api.json_stream import can_detect_truncation
 from cdb_rest.api.paging import wants_page
 from cdb_rest.api.writes import read_origin
-from cdb_rest.domain.errors import GlobalTagNotFoundError
 from cdb_rest.http.caching import Resource, conditional_get, headers_of
 from cdb_rest.lookup.model import State
 from cdb_rest.models import GlobalTag
 from cdb_rest.parsing.fields import read_body, read_value
 from cdb_rest.parsing.parameters import is_light, parse_as_of, parse_number
 from cdb_rest.routes import Hot
-from cdb_rest.services import global_tags
+from cdb_rest.rules.errors import GlobalTagNotFoundError
+from cdb_rest.writes import global_tags
 
 NAME = in_path("name", "Name of the global tag.", "tiny")
 

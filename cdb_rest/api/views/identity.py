@@ -7,8 +7,8 @@ from rest_framework.response import Response
 
 from cdb_rest.api.descriptions import response_example
 from cdb_rest.api.inputs import StrictView
-from cdb_rest.domain.access import All, Object, Principal, Role, needs, role_of
 from cdb_rest.identity.authentication import principal_of
+from cdb_rest.rules.access import All, Object, Principal, Role, needs, role_of
 
 EXAMPLE = {
     "name": "127.0.0.1",

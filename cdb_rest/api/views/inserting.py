@@ -13,9 +13,9 @@ from cdb_rest.api.documents import BulkResult, one_of
 from cdb_rest.api.inputs import BulkPayloadIOVInput, InsertInput, StrictView, read_bulk, read_insertion
 from cdb_rest.api.plans import InsertionResult, insertion_document, refusal_document
 from cdb_rest.api.writes import WRITE_HEADERS, read_origin, respond_to_write
-from cdb_rest.domain.errors import OverlapError, TagFrozenError
-from cdb_rest.domain.origin import Origin
-from cdb_rest.services import bulk, insertion
+from cdb_rest.rules.errors import OverlapError, TagFrozenError
+from cdb_rest.rules.origin import Origin
+from cdb_rest.writes import bulk, insertion
 
 PAYLOAD = {
     "global_tag": "tiny",

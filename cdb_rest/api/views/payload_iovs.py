@@ -19,15 +19,15 @@ from cdb_rest.api.plans import AttachedIOV, cuts_document
 from cdb_rest.api.ranges import Range
 from cdb_rest.api.windows import WINDOW, read_payload_type, read_window
 from cdb_rest.api.writes import read_origin
-from cdb_rest.domain.errors import PayloadIOVNotFoundError, invalid_field
-from cdb_rest.domain.moment import END_OF_TIME, OPEN
+from cdb_rest.exports.export import Selection
 from cdb_rest.http.caching import Resource, conditional_get
 from cdb_rest.http.lookup import read_tags
 from cdb_rest.models import PayloadIOV
 from cdb_rest.parsing.fields import read_body
 from cdb_rest.parsing.parameters import parse_as_of, parse_moment, parse_number, parse_tag
-from cdb_rest.services import payload_iovs
-from cdb_rest.services.export import Selection
+from cdb_rest.rules.errors import PayloadIOVNotFoundError, invalid_field
+from cdb_rest.rules.moment import END_OF_TIME, OPEN
+from cdb_rest.writes import payload_iovs
 
 # A string, because JavaScript would round the largest number, which stands for an open end.
 DIGITS = {"type": "string", "pattern": "^[0-9]{1,19}$"}

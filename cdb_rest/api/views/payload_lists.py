@@ -15,11 +15,11 @@ from cdb_rest.api.examples import COUNTED_PAYLOAD_LIST, NESTED_PAYLOAD_LIST, pag
 from cdb_rest.api.inputs import PayloadListAttachInput, PayloadListInput, StrictView
 from cdb_rest.api.paging import wants_page
 from cdb_rest.api.writes import read_origin
-from cdb_rest.domain.errors import PayloadListNotFoundError
 from cdb_rest.models import PayloadList
 from cdb_rest.parsing.fields import read_body
 from cdb_rest.parsing.parameters import parse_number
-from cdb_rest.services import payload_lists
+from cdb_rest.rules.errors import PayloadListNotFoundError
+from cdb_rest.writes import payload_lists
 
 
 class PayloadListListView(APIView):

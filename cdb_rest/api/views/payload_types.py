@@ -17,7 +17,7 @@ from cdb_rest.api.paging import wants_page
 from cdb_rest.api.writes import read_origin
 from cdb_rest.parsing.fields import read_body
 from cdb_rest.routes import Hot
-from cdb_rest.services import payload_types
+from cdb_rest.writes import payload_types
 
 
 class PayloadTypeListView(APIView):

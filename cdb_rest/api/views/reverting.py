@@ -12,7 +12,7 @@ from cdb_rest.api.documents import ReversionResult
 from cdb_rest.api.inputs import RevertInput, StrictView
 from cdb_rest.api.writes import WRITE_HEADERS, read_origin, respond_to_write
 from cdb_rest.parsing.fields import read_body
-from cdb_rest.services.reverting import Reversion, revert_global_tag
+from cdb_rest.writes.reverting import Reversion, revert_global_tag
 
 REQUEST = {"revision": 1, "comment": "The new gains were wrong", "dry_run": True}
 # After the example of a bulk insert, which splits an IOV.

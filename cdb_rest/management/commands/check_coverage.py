@@ -10,12 +10,12 @@ from tqdm import tqdm
 
 from cdb_rest.analysis.coverage import Selection, TypeCoverage, coverage
 from cdb_rest.connections.snapshot import snapshot
-from cdb_rest.domain.as_of import AsOf
-from cdb_rest.domain.errors import CdbError
-from cdb_rest.domain.moment import END_OF_TIME, Interval, Mode
 from cdb_rest.management.quantities import AT_LEAST_ONE
 from cdb_rest.management.tables import table
 from cdb_rest.parsing.parameters import parse_moment_text
+from cdb_rest.rules.as_of import AsOf
+from cdb_rest.rules.errors import CdbError
+from cdb_rest.rules.moment import END_OF_TIME, Interval, Mode
 
 # The number of gaps of a payload type that are printed.
 GAPS_PRINTED = 10

@@ -14,13 +14,13 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
 from cdb_rest.connections.snapshot import snapshot
-from cdb_rest.domain.errors import CdbError
-from cdb_rest.domain.origin import Origin
+from cdb_rest.maintenance.history_check import Progress, find_history_faults
+from cdb_rest.maintenance.history_repair import Repaired, repair_history
 from cdb_rest.management import faults
 from cdb_rest.management.access import by_account
 from cdb_rest.management.interruption import interruptible
-from cdb_rest.services.history_check import Progress, find_history_faults
-from cdb_rest.services.history_repair import Repaired, repair_history
+from cdb_rest.rules.errors import CdbError
+from cdb_rest.rules.origin import Origin
 
 
 class Command(BaseCommand):

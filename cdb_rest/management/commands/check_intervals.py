@@ -5,11 +5,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from cdb_rest.domain.errors import CdbError
-from cdb_rest.domain.origin import Origin
+from cdb_rest.maintenance.repair import find_faults, repair_faults
 from cdb_rest.management import faults
 from cdb_rest.management.access import by_account
-from cdb_rest.services.repair import find_faults, repair_faults
+from cdb_rest.rules.errors import CdbError
+from cdb_rest.rules.origin import Origin
 
 
 class Command(BaseCommand):

@@ -10,9 +10,9 @@ from tqdm import tqdm
 
 from cdb_rest.compiled.compiler import compile_tag
 from cdb_rest.compiled.manifest import UnusableError, read_manifest
-from cdb_rest.domain.errors import CdbError
 from cdb_rest.management.interruption import interruptible
 from cdb_rest.management.quantities import AT_LEAST_ONE
+from cdb_rest.rules.errors import CdbError
 
 
 class Command(BaseCommand):

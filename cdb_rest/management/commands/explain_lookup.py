@@ -8,11 +8,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from cdb_rest.domain.errors import GlobalTagNotFoundError
-from cdb_rest.domain.moment import OPEN, Moment
 from cdb_rest.lookup.model import LookupQuery
 from cdb_rest.management.quantities import Number
 from cdb_rest.management.tables import table
+from cdb_rest.rules.errors import GlobalTagNotFoundError
+from cdb_rest.rules.moment import OPEN, Moment
 from cdb_rest.strategies.explain import Explanation, explain
 from cdb_rest.strategies.registry import STRATEGIES
 

@@ -4,11 +4,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from cdb_rest.domain.errors import CdbError
 from cdb_rest.identity.issuers import check_name
 from cdb_rest.management.access import actor, add_role_options, described
 from cdb_rest.models import RuleKind
-from cdb_rest.services import access
+from cdb_rest.rules.errors import CdbError
+from cdb_rest.writes import access
 
 
 class Command(BaseCommand):

@@ -11,12 +11,12 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 from tqdm.utils import CallbackIOWrapper
 
-from cdb_rest.domain.errors import CdbError
-from cdb_rest.domain.names import COMMENT_LENGTH, NAME_LENGTH, NAME_RULE, fits_into_path
-from cdb_rest.domain.origin import Origin
 from cdb_rest.management.access import by_account
 from cdb_rest.management.interruption import interruptible
-from cdb_rest.services.imports import ImportResult, import_payload_iovs
+from cdb_rest.rules.errors import CdbError
+from cdb_rest.rules.names import COMMENT_LENGTH, NAME_LENGTH, NAME_RULE, fits_into_path
+from cdb_rest.rules.origin import Origin
+from cdb_rest.writes.imports import ImportResult, import_payload_iovs
 
 
 class Command(BaseCommand):

@@ -7,11 +7,11 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
-from cdb_rest.domain.access import check_pattern
-from cdb_rest.domain.errors import CdbError
+from cdb_rest.maintenance.pruning import Limit, Progress, Pruned, prune_history
 from cdb_rest.management.interruption import interruptible
 from cdb_rest.management.quantities import AT_LEAST_ONE, Time
-from cdb_rest.services.pruning import Limit, Progress, Pruned, prune_history
+from cdb_rest.rules.access import check_pattern
+from cdb_rest.rules.errors import CdbError
 
 
 def _shown_by(bar: "tqdm[Any]") -> Progress:

@@ -7,11 +7,11 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
-from cdb_rest.domain.errors import CdbError, NameTakenError
-from cdb_rest.domain.names import NAME_LENGTH, NAME_RULE, fits_into_path
 from cdb_rest.management.interruption import interruptible
 from cdb_rest.management.quantities import Number
 from cdb_rest.models import GlobalTag
+from cdb_rest.rules.errors import CdbError, NameTakenError
+from cdb_rest.rules.names import NAME_LENGTH, NAME_RULE, fits_into_path
 from cdb_rest.scenarios.definitions import SCENARIOS, Scenario
 from cdb_rest.scenarios.layouts import LAYOUTS
 from cdb_rest.scenarios.writer import refresh_statistics, write, write_clone

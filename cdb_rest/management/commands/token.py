@@ -7,13 +7,13 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from cdb_rest.domain.errors import CdbError
 from cdb_rest.identity.issuers import check_name
 from cdb_rest.management.access import actor, add_role_options
 from cdb_rest.management.quantities import IN_SECONDS
 from cdb_rest.management.tables import table
 from cdb_rest.models import ApiToken
-from cdb_rest.services import access
+from cdb_rest.rules.errors import CdbError
+from cdb_rest.writes import access
 
 # A hundred years. The time of expiry must be in the range of `datetime`, whose last year is 9999.
 MAX_SECONDS = 36_525 * 86_400

@@ -5,12 +5,12 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandParser
 
-from cdb_rest.domain.access import ACTIONS, ANY, All, Object, Permission, needs, role_of
-from cdb_rest.domain.status import Action, role_for
 from cdb_rest.management.access import HEADER, described
 from cdb_rest.management.tables import table
 from cdb_rest.models import AccessRule, GlobalTag
-from cdb_rest.services.access import PLACEHOLDERS
+from cdb_rest.rules.access import ACTIONS, ANY, All, Object, Permission, needs, role_of
+from cdb_rest.rules.status import Action, role_for
+from cdb_rest.writes.access import PLACEHOLDERS
 
 
 class Command(BaseCommand):

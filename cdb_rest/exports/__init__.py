@@ -1,0 +1,1 @@
+"""Exports of payload IOVs, in the present and in the past, streamed from PostgreSQL."""

@@ -1,0 +1,1 @@
+"""Checks, repairs and pruning of what is stored, for commands."""

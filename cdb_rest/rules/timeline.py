@@ -1,0 +1,248 @@
+"""The interval rule: what attaching an interval does to the existing rows of a payload list, and what that supersedes.
+
+The valid payload of a list at a moment is that of the row with the latest start at or before the moment, provided that
+the moment is before that row's end. So only the part of each row up to the start of the next row is visible.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Generic, Protocol, TypeVar
+
+from cdb_rest.rules.errors import OverlapError
+from cdb_rest.rules.moment import AFTER_ALL, Interval, Moment
+
+
+class Row(Protocol):
+    """A row of a payload list: any object with an interval."""
+
+    interval: Interval
+
+
+AnyRow = TypeVar("AnyRow", bound=Row)
+IOV = TypeVar("IOV")
+Key = TypeVar("Key", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class Cut(Generic[AnyRow]):
+    """The effect of an attached interval on a row that had the interval `was`.
+
+    `rest` is what remains of it: no interval (the row is detached), one (it is trimmed, or its start moves) or two (it is
+    split).
+    """
+
+    row: AnyRow
+    was: Interval
+    rest: tuple[Interval, ...]
+
+
+def plan_attach(new: Interval, rows: Sequence[AnyRow]) -> list[Cut[AnyRow]]:
+    """The cuts that make the payload of `new` valid in the whole interval, and change nothing else.
+
+    The rows are not changed; the caller must apply the cuts. `new` must not be empty.
+
+    `rows`, ordered by start, must have every row that starts in `new` or at its end, and the last row before it; they may
+    have later rows. No two rows may have the same start.
+    """
+    return [
+        Cut(row, row.interval, _rest(row, until, new))
+        for row, until in _visible_ends(rows)
+        if _is_touched(row, until, new)
+    ]
+
+
+def plan_since_only(new: Interval, rows: Sequence[AnyRow]) -> list[Cut[AnyRow]]:
+    """The cuts for a new row that starts at the start of `new` and is valid only up to the next start in its list.
+
+    The end of `new` has no effect. `rows`, ordered by start, must have a row with this start, if any, the row before
+    and the row after.
+
+    A row with the same start becomes invisible and is detached. If the row before is open, it is not changed: the new row
+    hides the rest of it. If it is closed, it is trimmed, because a closed interval must not overlap a later row.
+    """
+    return [cut for cut in plan_attach(up_to_next(new, rows), rows) if not (cut.rest and cut.was.is_open)]
+
+
+def up_to_next(new: Interval, rows: Sequence[Row]) -> Interval:
+    """The interval from the start of `new` to the next start among `rows`, which are ordered by start.
+
+    It is open if there is no later start. The end of `new` has no effect.
+    """
+    following = (row.interval.start for row in rows if row.interval.start > new.start)
+    return Interval(new.start, next(following, AFTER_ALL))
+
+
+class ProtectedRows(Generic[AnyRow]):
+    """The existing rows of a list in a protected tag, ordered by start. Their visible parts must not change.
+
+    The intervals are those at the creation of this object: later changes of the rows, and later rows, have no effect.
+    """
+
+    def __init__(self, rows: Sequence[AnyRow]) -> None:
+        self._rows = [(row, row.interval, Interval(row.interval.start, until)) for row, until in _visible_ends(rows)]
+        self._starts = [row.interval.start for row in rows]
+
+    def check_unchanged(self, new: Interval, effective: Interval, name: Callable[[AnyRow], str]) -> None:
+        """Raise `OverlapError` if a row with the interval `new` would change a visible part.
+
+        `effective` is the interval in which the row would be valid. The message has `new` and the interval of the
+        existing row, whose name for the message `name` returns.
+
+        As an exception for online running, an open interval is accepted if the last existing row is open and starts
+        earlier. The new row then ends the validity of that row.
+        """
+        first = max(bisect_right(self._starts, effective.start) - 1, 0)
+        last = bisect_left(self._starts, effective.end)
+        for number, (row, interval, visible) in enumerate(self._rows[first:last], first):
+            if not visible.overlaps(effective):
+                continue
+            follows = number == len(self._rows) - 1 and interval.is_open and interval.start < new.start
+            if follows and new.is_open:
+                continue
+            hint = " After the start of the last IOV, which is open, only an open IOV is accepted." if follows else ""
+            raise OverlapError(
+                f"The interval {new} overlaps {interval} of {name(row)}, "
+                f"and existing intervals of a protected global tag cannot be changed.{hint}"
+            )
+
+
+def _visible_ends(rows: Sequence[AnyRow]) -> list[tuple[AnyRow, Moment]]:
+    """Each row with the end of its visible part: its own end, or the start of the next row if that is earlier."""
+    ends = [min(row.interval.end, following.interval.start) for row, following in pairwise(rows)]
+    return list(zip(rows, [*ends, *(row.interval.end for row in rows[-1:])], strict=True))
+
+
+def _is_touched(row: Row, until: Moment, new: Interval) -> bool:
+    return new.contains(row.interval.start) or row.interval.start < new.start < until
+
+
+def _rest(row: Row, until: Moment, new: Interval) -> tuple[Interval, ...]:
+    start, end = row.interval.start, row.interval.end
+    before = (Interval(start, new.start),) if start < new.start else ()
+    # The end is kept even if a later row hides a part of the interval.
+    after = (Interval(new.end, end),) if until > new.end else ()
+    return before + after
+
+
+@dataclass(slots=True, eq=False)
+class TimelineRow(Generic[IOV]):
+    """A row of a payload list: the caller's object `iov`, its current interval, and whether it is still attached.
+
+    `is_rest` marks the second part of a row that was split. It has the same `iov` as the first part.
+    """
+
+    iov: IOV
+    interval: Interval
+    attached: bool = True
+    is_rest: bool = False
+
+
+class Timeline(Generic[IOV]):
+    """The rows of a list that may be affected by the intervals that are to be attached, ordered by start.
+
+    `rows` must have every row that starts in one of these intervals or at its end, and the nearest row on either side of
+    each interval. No two rows may have the same start.
+
+    If the timeline is `protected`, the visible parts of `rows` must not change. Rows that `attach` adds are not
+    protected.
+    """
+
+    def __init__(self, rows: Iterable[TimelineRow[IOV]], *, protected: bool = False) -> None:
+        self._rows = {row.interval.start: row for row in rows}
+        self._starts = sorted(self._rows)
+        self._protected = ProtectedRows(self.rows()) if protected else None
+
+    def attach(
+        self, row: TimelineRow[IOV], *, since_only: bool, name: Callable[[TimelineRow[IOV]], str]
+    ) -> list[Cut[TimelineRow[IOV]]]:
+        """Add `row`, cut the rows that it overlaps, and return the cuts.
+
+        The cut rows are changed in place. A row of which nothing remains gets `attached` false and leaves the timeline.
+
+        With `since_only`, the row is valid only up to the next start in the list. Its interval must be open: this
+        method does not shorten it. The interval must not be empty.
+
+        Raises `OverlapError` if protected rows would change; the timeline is then unchanged. `name` returns the name of
+        a row for the message.
+        """
+        first = max(bisect_left(self._starts, row.interval.start) - 1, 0)
+        last = bisect_right(self._starts, row.interval.start if since_only else row.interval.end) + 1
+        near = [self._rows[start] for start in self._starts[first:last]]
+        if self._protected is not None:
+            effective = up_to_next(row.interval, near) if since_only else row.interval
+            self._protected.check_unchanged(row.interval, effective, name)
+        cuts = (plan_since_only if since_only else plan_attach)(row.interval, near)
+        for start in self._starts[first:last]:
+            del self._rows[start]
+        touched = {id(cut.row) for cut in cuts}
+        remaining = (
+            [one for one in near if id(one) not in touched] + [one for cut in cuts for one in _apply(cut)] + [row]
+        )
+        self._rows |= {one.interval.start: one for one in remaining}
+        self._starts[first:last] = sorted(one.interval.start for one in remaining)
+        return cuts
+
+    def rows(self) -> list[TimelineRow[IOV]]:
+        """The current rows, ordered by start."""
+        return [self._rows[start] for start in self._starts]
+
+
+def _apply(cut: Cut[TimelineRow[IOV]]) -> list[TimelineRow[IOV]]:
+    """Apply a cut to its row. Returns the rows that remain: none, the row, or the row and its second part."""
+    row = cut.row
+    if not cut.rest:
+        row.attached = False
+        return []
+    row.interval = cut.rest[0]
+    return [row, *(TimelineRow(row.iov, interval, is_rest=True) for interval in cut.rest[1:])]
+
+
+@dataclass(frozen=True, slots=True)
+class Superseded(Generic[Key]):
+    """An area that a row had before a change, from `since` up to `until` (None: to the end of time).
+
+    The area of a row is the interval from its start up to the next start in the list.
+
+    `since` is None if the area begins with the start of the row: then the row is superseded as a whole. Otherwise it is
+    the part that the row lost.
+    """
+
+    key: Key
+    since: Moment | None
+    until: Moment | None
+
+
+def superseded_areas(
+    before: Sequence[tuple[Moment, Key]], after: Sequence[tuple[Moment, Key]]
+) -> tuple[list[Superseded[Key]], list[Key]]:
+    """The areas that a change ends, and the keys of unchanged rows whose area grows.
+
+    `before` and `after` are either all rows of a list, or only the changed ones and their nearest neighbours: start and key,
+    ordered by start. A row that does not change has the same key in both, and the same start.
+
+    If the next row is removed, the area of an unchanged row grows. Then its old area is in the first result, and its key in
+    the second.
+    """
+    next_start = dict(zip((key for _, key in after), _following(after), strict=True))
+    areas, grown = [], []
+    for (start, key), until in zip(before, _following(before), strict=True):
+        # Where a faulty list has several rows with the same start, only the last one had an area.
+        if until == start:
+            continue
+        if key not in next_start:
+            areas.append(Superseded(key, None, until))
+            continue
+        now_until = next_start[key]
+        if now_until is not None and (until is None or now_until < until):
+            areas.append(Superseded(key, now_until, until))
+        elif now_until != until:
+            areas.append(Superseded(key, None, until))
+            grown.append(key)
+    return areas, grown
+
+
+def _following(rows: Sequence[tuple[Moment, Key]]) -> list[Moment | None]:
+    """The start of the next row for each row, None for the last one."""
+    return [*(start for _, (start, _) in pairwise(rows)), *(None for _ in rows[-1:])]

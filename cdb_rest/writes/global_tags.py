@@ -1,0 +1,205 @@
+"""Write services for global tags and their statuses: create, clone, change the status, delete."""
+
+from django.db import connection
+
+from cdb_rest import named_sql
+from cdb_rest.history.contents import past_lists, past_tag
+from cdb_rest.history.revisions import Past
+from cdb_rest.models import (
+    ChangeAction,
+    DeletedGlobalTag,
+    GlobalTag,
+    GlobalTagStatus,
+    PayloadIOV,
+    PayloadList,
+    PayloadType,
+    payload_columns,
+)
+from cdb_rest.rules.access import All, Role
+from cdb_rest.rules.as_of import AsOf
+from cdb_rest.rules.errors import (
+    ConcurrentChangeError,
+    GlobalTagNotFoundError,
+    PayloadTypeNotFoundError,
+    StatusNotFoundError,
+)
+from cdb_rest.rules.origin import UNKNOWN, Origin
+from cdb_rest.rules.status import Action, Status, check_status_change, check_status_name, role_for_status
+from cdb_rest.writes.change_log import Changes
+from cdb_rest.writes.history import drop_history, in_other_tags, supersede_lists
+from cdb_rest.writes.locks import check_tag, lock_global_tag, lock_global_tags_shared, lock_past
+from cdb_rest.writes.restorations import check_not_retired
+from cdb_rest.writes.transactions import write
+
+APPLY_DEFERRED_COUNTS = named_sql.load("apply_deferred_counts")
+CLONE = payload_columns.load("clone_global_tag")
+CLONE_PAST = payload_columns.load("clone_past")
+
+
+@write
+def create_status(*, name: str, description: str = "", origin: Origin = UNKNOWN) -> GlobalTagStatus:
+    """Create a status.
+
+    Raises `NameTakenError`, `InvalidInputError` if the name differs from a built-in status only in case, or the errors of
+    missing permissions.
+    """
+    origin.principal.require(Role.MANAGER, All.ALL, All.ALL)
+    check_status_name(name)
+    created = GlobalTagStatus.objects.create(name=name, description=description)
+    created.refresh_from_db()
+    return created
+
+
+@write
+def create_global_tag(
+    *, name: str, status: str, author: str = "", description: str = "", origin: Origin = UNKNOWN
+) -> GlobalTag:
+    """Create an empty tag.
+
+    Raises `StatusNotFoundError`, `NameTakenError`, `NameRetiredError` (only for the status frozen), or the errors of
+    missing permissions.
+    """
+    origin.principal.require(role_for_status(status), name, All.ALL)
+    tag, changes = add_global_tag(name=name, status=status, author=author, description=description)
+    changes.record(ChangeAction.CREATE, origin)
+    return _get(tag.id)
+
+
+def add_global_tag(*, name: str, status: str, author: str, description: str) -> tuple[GlobalTag, Changes]:
+    """Create an empty tag as part of a larger write. Returns the tag, and its changes, which the caller must record.
+
+    The caller must be in a `write`, and must check permissions. Raises `StatusNotFoundError`, `NameRetiredError` (only
+    for the status frozen), or a database error, which `write` translates, into `NameTakenError` if the name is taken.
+    """
+    if status == Status.FROZEN:
+        check_not_retired(name)
+    tag = GlobalTag.objects.create(name=name, status=_status(status), author=author, description=description)
+    changes = Changes()
+    changes.of_tag(tag.id)
+    return tag, changes
+
+
+@write
+def clone_global_tag(*, source: str, target: str, as_of: AsOf | None = None, origin: Origin = UNKNOWN) -> GlobalTag:
+    """Create the unlocked tag `target` with copies of all lists and IOVs of `source`, which may have any status.
+
+    `as_of` selects a state in the past, also of a tag that was deleted. Raises `GlobalTagNotFoundError`,
+    `NameTakenError`, or the errors of missing permissions; for the past also `RevisionNotFoundError`, `RevisionPrunedError`,
+    or `PayloadTypeNotFoundError` if a payload type was deleted since then.
+    """
+    origin.principal.require(Role.MANAGER, target, All.ALL)
+    if as_of is None:
+        clone, changes, revision = _copy_present(source, target)
+    else:
+        clone, changes, revision = _copy_past(lock_past(source, as_of), target)
+    change = changes.of_tag(clone.id)
+    change.source = {"clone_of": {"global_tag": source, "revision": revision}}
+    for payload_list in PayloadList.objects.filter(global_tag=clone):
+        changes.attach(payload_list, clone.id)
+        changes.of_list(payload_list)
+    changes.record(ChangeAction.CLONE, origin)
+    with connection.cursor() as cursor:
+        # No other writer can see the new tag yet, so its counts can be updated now instead of at the commit.
+        cursor.execute(APPLY_DEFERRED_COUNTS)
+    return _get(clone.id)
+
+
+def _copy_present(source: str, target: str) -> tuple[GlobalTag, Changes, int]:
+    original = GlobalTag.objects.filter(name=source).first()
+    if original is None or not lock_global_tags_shared([original.id]):
+        raise GlobalTagNotFoundError(source)
+    clone, changes = add_global_tag(
+        name=target, status=Status.UNLOCKED, author=original.author, description=original.description
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(CLONE, {"source_id": original.id, "target_id": clone.id})
+        [(revision,)] = cursor.fetchall()
+    return clone, changes, revision
+
+
+def _copy_past(past: Past, target: str) -> tuple[GlobalTag, Changes, int]:
+    original, lists = past_tag(past), past_lists(past)
+    kinds = {one.payload_type for one in lists}
+    missing = kinds - set(PayloadType.objects.filter(name__in=kinds).values_list("name", flat=True))
+    if missing:
+        raise PayloadTypeNotFoundError(min(missing))
+    clone, changes = add_global_tag(
+        name=target, status=Status.UNLOCKED, author=original.author, description=original.description
+    )
+    values: dict[str, str | int] = {
+        "tag": past.tag,
+        "revision": past.revision,
+        "tag_id": past.tag_id,
+        "number": past.number,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(CLONE_PAST, values | {"target_id": clone.id})
+        [(has_history, copied)] = cursor.fetchall()
+    if not has_history or copied != len(lists):
+        # The revision was pruned, or a payload type deleted, since the statements above.
+        raise ConcurrentChangeError(f"The past of global tag {past.tag} changed at the same moment; try again.")
+    return clone, changes, past.revision
+
+
+@write
+def change_status(*, name: str, status: str, origin: Origin = UNKNOWN) -> GlobalTag:
+    """Change the status of a tag. If an unfrozen tag has this status already, nothing changes.
+
+    Raises `GlobalTagNotFoundError`, `StatusNotFoundError`, `TagFrozenError`, `StatusChangeRefusedError`,
+    `NameRetiredError`, or the errors of missing permissions.
+    """
+    origin.principal.require(role_for_status(status), name, All.ALL)
+    tag = lock_global_tag(name)
+    new, old = _status(status), tag.status
+    check_status_change(tag=tag.name, old=old.name, new=new.name)
+    if new != old:
+        if new.name == Status.FROZEN:
+            check_not_retired(tag.name)
+        GlobalTag.objects.filter(id=tag.id).update(status=new)
+        changes = Changes()
+        changes.of_tag(tag.id)
+        changes.record(ChangeAction.STATUS, origin)
+    return _get(tag.id)
+
+
+@write
+def delete_global_tag(*, name: str, keep_history: bool = True, origin: Origin = UNKNOWN) -> None:
+    """Delete a tag with its lists and their IOVs. Its change log is kept.
+
+    Its past can still be asked for, unless `keep_history` is false; then it can no longer.
+
+    Raises `GlobalTagNotFoundError`, `TagLockedError`, `TagFrozenError`, or the errors of missing permissions.
+    """
+    tag = lock_global_tag(name)
+    check_tag(tag, Action.DELETE, origin)
+    lists = list(PayloadList.objects.filter(global_tag=tag).order_by("id").select_for_update())
+    ids = [payload_list.id for payload_list in lists]
+    # The past of other tags in which a list was before needs its rows in any case.
+    supersede_lists(ids if keep_history else in_other_tags(tag.id, ids))
+    if keep_history:
+        DeletedGlobalTag.objects.create(
+            id=tag.id, name=tag.name, author=tag.author, description=tag.description, created=tag.created
+        )
+    changes = Changes()
+    changes.of_tag(tag.id)
+    for payload_list in lists:
+        changes.detach(payload_list)
+        changes.of_list(payload_list)
+    changes.record(ChangeAction.DELETE, origin)
+    if not keep_history:
+        drop_history(tag.id)
+    PayloadIOV.objects.filter(payload_list__in=ids).delete()
+    PayloadList.objects.filter(id__in=ids).delete()
+    tag.delete()
+
+
+def _get(tag_id: int) -> GlobalTag:
+    """The current row of the tag, with its status."""
+    return GlobalTag.objects.select_related("status").get(id=tag_id)
+
+
+def _status(name: str) -> GlobalTagStatus:
+    status = GlobalTagStatus.objects.filter(name=name).first()
+    if status is None:
+        raise StatusNotFoundError(name, list(GlobalTagStatus.objects.order_by("id").values_list("name", flat=True)))
+    return status

@@ -1,0 +1,104 @@
+"""Rows that payload lists had in the past: how they differ from the present ones, and how they come back."""
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from cdb_rest.history.contents import PastList, past_iovs
+from cdb_rest.models import PAYLOAD_COLUMNS, PayloadIOV, PayloadList, payload_columns
+from cdb_rest.rules.moment import Moment
+from cdb_rest.writes.change_log import Changes
+from cdb_rest.writes.history import ListChange, next_version, supersede
+from cdb_rest.writes.rows import insert_rows, place_rows
+
+INTERVAL_COLUMNS = ("major_iov", "minor_iov", "major_iov_end", "minor_iov_end")
+COLUMNS = (*INTERVAL_COLUMNS, *PAYLOAD_COLUMNS.values())
+
+
+class PastRows:
+    """The rows that a list had in the past, to become the rows of the list `target`, which may be another one.
+
+    The constructor reads the rows of both lists. Without a target (None), a new list is to get the rows. The target must
+    be locked, and the caller must be in a transaction.
+
+    `count` is the number of rows of then. `removed` and `added` are the numbers of rows that `apply` removes from the
+    target and adds to it. A row whose interval changes counts as both.
+    """
+
+    def __init__(self, target: PayloadList | None, past: PastList) -> None:
+        stored = PayloadIOV.objects.filter(payload_list=target).order_by("comb_iov") if target else []
+        self._stored = {_start(iov): iov for iov in stored}
+        # In the order of their starts. A row that the target has is the object in `_stored`, any other one a new object.
+        self._wanted = [self._row(columns) for columns in past_iovs([past])]
+        self._unchanged = {iov.id for iov in self._wanted if self._stored.get(_start(iov)) is iov}
+        self.count = len(self._wanted)
+        self.removed = len(self._stored) - len(self._unchanged)
+        self.added = self.count - len(self._unchanged)
+
+    def _row(self, columns: dict[str, Any]) -> PayloadIOV:
+        iov = PayloadIOV(id=columns["id"], **{name: columns[name] for name in COLUMNS})
+        stored = self._stored.get(_start(iov))
+        # A copy with another id is not a difference.
+        is_same = stored is not None and all(getattr(stored, name) == getattr(iov, name) for name in COLUMNS)
+        return stored if stored is not None and is_same else iov
+
+    @property
+    def differ(self) -> bool:
+        """Whether the rows of then are not those of the target."""
+        return bool(self.removed or self.added)
+
+    def apply(self, payload_list: PayloadList, changes: Changes) -> None:
+        """Give the rows of then to the list, which is the target or new, and add the change to `changes`.
+
+        Rows that the list did not have then are detached. A row of then comes back under its id, if it is detached or in
+        the list, or if no IOV has that id now. Otherwise it gets a new id. Call it only once, and only if the rows
+        `differ`.
+        """
+        coming = [iov for iov in self._wanted if self._stored.get(_start(iov)) is not iov]
+        reused = self._lock_reusable(coming)
+        placed = [iov for iov in coming if iov.id in reused]
+        inserted = [iov for iov in coming if iov.id not in reused]
+        _release_taken_ids(inserted)
+        # The other stored rows are detached first, because a start must be free before another row gets it.
+        staying = self._unchanged | {iov.id for iov in placed if _start(iov) == reused[iov.id]}
+        leaving = [iov for iov in self._stored.values() if iov.id not in staying]
+        before, after = _with_starts(self._stored.values()), _with_starts(self._wanted)
+        grown = supersede([ListChange(payload_list, before, after)], changes)
+        for iov in leaving:
+            iov.payload_list, iov.added_in = None, 0
+        for iov in coming:
+            iov.payload_list, iov.added_in = payload_list, next_version(payload_list)
+        # In this order, no start is used twice at any moment.
+        place_rows(leaving)
+        place_rows([*placed, *grown])
+        insert_rows(inserted)
+
+    def _lock_reusable(self, coming: Collection[PayloadIOV]) -> dict[int, Moment | None]:
+        """The ids of IOVs that can come back as they are stored, with their present start in the list (None: detached).
+
+        Those that are detached are locked. An id is not reused if the IOV has another payload now.
+        """
+        detached = PayloadIOV.objects.filter(id__in=[iov.id for iov in coming], payload_list=None)
+        candidates = {iov.id: iov for iov in detached.order_by("id").select_for_update()}
+        candidates |= {iov.id: iov for iov in self._stored.values() if iov.id not in self._unchanged}
+        return {
+            iov.id: _start(found) if found.payload_list_id else None
+            for iov in coming
+            if (found := candidates.get(iov.id))
+            and payload_columns.payload_of(found) == payload_columns.payload_of(iov)
+        }
+
+
+def _release_taken_ids(iovs: Collection[PayloadIOV]) -> None:
+    """Take the ids that stored IOVs have from new rows, so that these get new ones."""
+    taken = set(PayloadIOV.objects.filter(id__in=[iov.id for iov in iovs]).values_list("id", flat=True))
+    for iov in iovs:
+        if iov.id in taken:
+            iov.pk = None
+
+
+def _start(iov: PayloadIOV) -> Moment:
+    return Moment(iov.major_iov, iov.minor_iov)
+
+
+def _with_starts(iovs: Iterable[PayloadIOV]) -> list[tuple[Moment, PayloadIOV]]:
+    return [(_start(iov), iov) for iov in iovs]

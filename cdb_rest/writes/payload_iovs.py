@@ -1,0 +1,130 @@
+"""Write services for single payload IOVs: create, attach, delete."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from cdb_rest.models import ChangeAction, PayloadIOV, PayloadList
+from cdb_rest.rules.access import Role
+from cdb_rest.rules.errors import (
+    ConcurrentChangeError,
+    PayloadIOVNotFoundError,
+    PayloadListNotFoundError,
+)
+from cdb_rest.rules.moment import END_OF_TIME, Moment
+from cdb_rest.rules.origin import UNKNOWN, Origin
+from cdb_rest.rules.status import Action
+from cdb_rest.rules.timeline import Cut, TimelineRow
+from cdb_rest.writes.change_log import Changes
+from cdb_rest.writes.locks import check_tag, lock_payload_iov, lock_payload_list, lock_payload_lists
+from cdb_rest.writes.placing import Placement, Plan, remove_row
+from cdb_rest.writes.rows import check_interval
+from cdb_rest.writes.transactions import write
+
+
+@write
+def create_payload_iov(*, values: dict[str, Any], origin: Origin = UNKNOWN) -> PayloadIOV:
+    """Create a detached IOV from the values of columns of `PayloadIOV`.
+
+    Raises `InvalidInputError` for an empty interval or a negative number, and the errors of missing permissions.
+    """
+    origin.principal.require(Role.CONTRIBUTOR)
+    iov = PayloadIOV(**values)
+    check_interval(iov)
+    iov.save(force_insert=True)
+    return _get(iov.id)
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """An attached IOV, and the cuts that it caused in other rows of its list."""
+
+    iov: PayloadIOV
+    cuts: list[Cut[TimelineRow[PayloadIOV]]]
+
+
+@write
+def attach_payload_iov(*, payload_list: str, iov_id: int, origin: Origin = UNKNOWN) -> Attachment:
+    """Attach an IOV to a list: its payload becomes valid in its whole interval, and nothing else changes.
+
+    An open IOV detaches all later IOVs of the list, unlike in a bulk insert.
+
+    If the IOV is in this list already, nothing changes. An IOV of another list is moved; then the status of that list's
+    tag must permit the removal, too.
+
+    Raises `PayloadListNotFoundError`, `PayloadIOVNotFoundError`, `InvalidInputError` for an empty interval,
+    `OverlapError` if existing intervals of a protected tag would change, `TagLockedError`, `TagFrozenError`,
+    `ConcurrentChangeError` if another request attached the IOV or its list elsewhere at the same moment,
+    and those of missing permissions.
+    """
+    current = PayloadIOV.objects.filter(id=iov_id).values_list("payload_list__name", flat=True)
+    if not current:
+        raise PayloadIOVNotFoundError(iov_id)
+    lists = lock_payload_lists({payload_list, *current} - {None})
+    if payload_list not in lists:
+        raise PayloadListNotFoundError(payload_list)
+    target = lists.pop(payload_list)
+    iov = lock_payload_iov(iov_id)
+    if iov.payload_list_id == target.id:
+        tag = target.global_tag
+        origin.principal.require(Role.CONTRIBUTOR, tag.name if tag else None, target.payload_type.name)
+        return Attachment(_get(iov_id), [])
+    source = next((one for one in lists.values() if one.id == iov.payload_list_id), None)
+    if iov.payload_list_id is not None and source is None:
+        raise ConcurrentChangeError(f"Payload IOV {iov_id} was attached elsewhere at the same moment; try again.")
+    if source:
+        check_tag(source.global_tag, Action.REMOVE_IOV, origin, source.payload_type.name)
+    check_tag(target.global_tag, Action.ADD_IOV, origin, target.payload_type.name)
+    check_interval(iov)
+    changes = Changes()
+    if source:
+        remove_row(source, iov, changes)
+    placement = Placement(iov, target)
+    plan = Plan([placement])
+    for _, refusal in plan.refusals:
+        raise refusal
+    plan.apply(changes)
+    attachment = Attachment(_get(iov_id), placement.cuts)
+    changes.record(ChangeAction.ATTACH_IOV, origin)
+    return attachment
+
+
+@write
+def delete_payload_iov(
+    *, global_tag: str, payload_type: str, start: Moment, end: Moment = END_OF_TIME, origin: Origin = UNKNOWN
+) -> None:
+    """Delete the IOV of a tag and payload type with exactly this start and end, in the wire format.
+
+    Afterwards, the IOV before it, if open, is valid up to the next start, because the deleted IOV no longer hides it.
+
+    Raises `PayloadListNotFoundError` (also if there is no such tag or type), `PayloadIOVNotFoundError`,
+    `TagLockedError`, `TagFrozenError`, `ConcurrentChangeError`, or those of missing permissions.
+    """
+    name = (
+        PayloadList.objects.filter(global_tag__name=global_tag, payload_type__name=payload_type)
+        .values_list("name", flat=True)
+        .first()
+    )
+    if name is None:
+        raise PayloadListNotFoundError(f"of type {payload_type} in global tag {global_tag}")
+    found = lock_payload_list(name)
+    if found.global_tag is None or found.global_tag.name != global_tag:
+        raise ConcurrentChangeError(f"Payload list {name} was attached elsewhere at the same moment; try again.")
+    check_tag(found.global_tag, Action.REMOVE_IOV, origin, payload_type)
+    iov = PayloadIOV.objects.filter(
+        payload_list=found,
+        comb_iov=start.combined,
+        major_iov_end=end.major,
+        minor_iov_end=end.minor,
+    ).first()
+    if iov is None:
+        until = "an open end" if end == END_OF_TIME else end
+        raise PayloadIOVNotFoundError(f"from exactly {start} to {until} in payload list {name}")
+    changes = Changes()
+    remove_row(found, iov, changes)
+    iov.delete()
+    changes.record(ChangeAction.DELETE_IOV, origin)
+
+
+def _get(iov_id: int) -> PayloadIOV:
+    """The current row of the IOV, with its list."""
+    return PayloadIOV.objects.select_related("payload_list").get(id=iov_id)

@@ -1,0 +1,33 @@
+"""Write services for payload types: create, delete."""
+
+from cdb_rest.models import PayloadType
+from cdb_rest.rules.access import Role
+from cdb_rest.rules.errors import PayloadTypeInUseError, PayloadTypeNotFoundError
+from cdb_rest.rules.origin import UNKNOWN, Origin
+from cdb_rest.writes.transactions import write
+
+
+@write
+def create_payload_type(*, name: str, description: str = "", origin: Origin = UNKNOWN) -> PayloadType:
+    """Create a payload type. Raises `NameTakenError`, or the errors of missing permissions."""
+    origin.principal.require(Role.CONTRIBUTOR, None, name)
+    created = PayloadType.objects.create(name=name, description=description)
+    created.refresh_from_db()
+    return created
+
+
+@write
+def delete_payload_type(*, name: str, origin: Origin = UNKNOWN) -> None:
+    """Delete a payload type.
+
+    Raises `PayloadTypeNotFoundError`, `PayloadTypeInUseError` if a payload list has it, or the errors of missing
+    permissions.
+    """
+    origin.principal.require(Role.MANAGER, None, name)
+    payload_type = PayloadType.objects.filter(name=name).select_for_update().first()
+    if payload_type is None:
+        raise PayloadTypeNotFoundError(name)
+    users = payload_type.payload_lists.order_by("id").values_list("name", flat=True)[:3]
+    if users:
+        raise PayloadTypeInUseError(f"Payload type {name} is in use by payload lists, such as {', '.join(users)}.")
+    payload_type.delete()

@@ -1,0 +1,225 @@
+"""Placement of payload IOVs into payload lists by the interval rule.
+
+All writes that add IOVs to a list use it, except those that fill an empty list: clones, scenarios, and imports into
+empty lists. The repair of lists uses only `save_rows`.
+"""
+
+import copy
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+
+from cdb_rest import named_sql
+from cdb_rest.models import PayloadIOV, PayloadList, payload_columns
+from cdb_rest.rules.errors import OverlapError
+from cdb_rest.rules.moment import Moment
+from cdb_rest.rules.status import is_protected
+from cdb_rest.rules.timeline import Cut, Timeline, TimelineRow
+from cdb_rest.writes.change_log import Changes
+from cdb_rest.writes.history import ListChange, next_version, supersede
+from cdb_rest.writes.rows import ROWS_NAMED, insert_rows, interval_of, place_rows, set_interval
+
+NEIGHBOURS = named_sql.load("neighbours")
+
+
+@dataclass(eq=False)
+class Placement:
+    """An IOV that is to be placed into a payload list. An IOV without an id is new; one with an id is stored.
+
+    With `since_only`, it is valid only up to the next start in the list; its interval must be open. `number` is its row
+    number in the request or the import file. `cuts` are the rows that it cuts; a `Plan` sets them.
+    """
+
+    iov: PayloadIOV
+    payload_list: PayloadList
+    since_only: bool = False
+    number: int = 0
+    cuts: list[Cut[TimelineRow[PayloadIOV]]] = field(default_factory=list)
+
+
+class Plan:
+    """The effects of placements, in the order given, on the existing rows of payload lists.
+
+    The caller must have locked the lists, and checked that no interval is empty. The constructor reads the rows, and
+    sets the payload list of each placed IOV. It writes nothing.
+
+    `refusals` has the number and the error of each rejected placement. A placement is rejected if it would change
+    existing intervals of a protected tag, or if `equal_starts` is false and a stored row of its list has the same
+    start. After `ROWS_NAMED` rejections, the rest is not planned. A plan with `refusals` must not be applied.
+
+    Without `protecting`, all tags are treated as unprotected.
+    """
+
+    def __init__(self, placements: Sequence[Placement], *, equal_starts: bool = True, protecting: bool = True) -> None:
+        self._lists = {placement.payload_list.id: placement.payload_list for placement in placements}
+        for placement in placements:
+            placement.iov.payload_list = placement.payload_list
+        self._stored = [TimelineRow(iov, interval_of(iov)) for iov in _neighbours(placements)]
+        self._new = [TimelineRow(one.iov, interval_of(one.iov)) for one in placements]
+        self._timelines = self._make_timelines(protecting)
+        self._numbers = {id(placement.iov): placement.number for placement in placements}
+        taken = {} if equal_starts else {_start(row): row for row in self._stored}
+        self.refusals: list[tuple[int, OverlapError]] = []
+        for placement, row in zip(placements, self._new, strict=True):
+            # The response names no more rows than this, so further planning would be wasted.
+            if len(self.refusals) == ROWS_NAMED:
+                break
+            try:
+                self._attach(placement, row, taken)
+            except OverlapError as error:
+                self.refusals.append((placement.number, error))
+
+    def _make_timelines(self, protecting: bool) -> dict[int, Timeline[PayloadIOV]]:
+        rows: dict[int, list[TimelineRow[PayloadIOV]]] = {list_id: [] for list_id in self._lists}
+        for row in self._stored:
+            rows[_list_id(row.iov)].append(row)
+        return {
+            list_id: Timeline(found, protected=protecting and _is_protected(self._lists[list_id]))
+            for list_id, found in rows.items()
+        }
+
+    def _attach(
+        self,
+        placement: Placement,
+        row: TimelineRow[PayloadIOV],
+        taken: dict[tuple[int, Moment], TimelineRow[PayloadIOV]],
+    ) -> None:
+        payload_list = placement.payload_list
+        other = taken.get((payload_list.id, row.interval.start))
+        if other is not None:
+            raise OverlapError(
+                f"{self._name(other)} of {payload_list} starts at the same moment, {row.interval.start}."
+            )
+        timeline = self._timelines[payload_list.id]
+        placement.cuts = timeline.attach(row, since_only=placement.since_only, name=self._name)
+
+    def _name(self, row: TimelineRow[PayloadIOV]) -> str:
+        """The name of a row in error messages: its number in the request, or its id."""
+        number = self._numbers.get(id(row.iov))
+        return f"{f'payload IOV {row.iov.id}' if number is None else f'row {number}'} ({row.iov.payload_url})"
+
+    def apply(self, changes: Changes) -> None:
+        """Write the plan to the tables and add its changes to `changes`. New IOVs get their ids. Call it only once.
+
+        The caller must have removed IOVs that were in other lists from them (`remove_row`).
+        """
+        rests = [row for timeline in self._timelines.values() for row in timeline.rows() if row.is_rest]
+        for row in rests:
+            row.iov = _copy(row.iov)
+        stored: dict[int, list[TimelineRow[PayloadIOV]]] = {list_id: [] for list_id in self._lists}
+        for row in self._stored:
+            stored[_list_id(row.iov)].append(row)
+        changed = _supersede(
+            [(self._lists[list_id], stored[list_id], line.rows()) for list_id, line in self._timelines.items()], changes
+        )
+        for row in [*self._new, *rests]:
+            _set_columns(row, next_version(self._lists[_list_id(row.iov)]))
+        created = [row.iov for row in [*self._new, *rests] if row.iov.id is None]
+        moved = [row.iov for row in self._new if row.iov.id is not None]
+        # In this order, the unique constraint on the starts of a list is satisfied after every statement.
+        place_rows(changed)
+        place_rows(moved)
+        insert_rows(created)
+
+
+def _is_protected(payload_list: PayloadList) -> bool:
+    tag = payload_list.global_tag
+    return tag is not None and is_protected(tag.status.name)
+
+
+def save_rows(payload_list: PayloadList, rows: Sequence[TimelineRow[PayloadIOV]], changes: Changes) -> None:
+    """Update the stored rows of a list with their current intervals, or detach them. Adds the changes to `changes`.
+
+    `rows` are all rows of the list. Their IOVs must still have the stored values; the columns are set here.
+    """
+    place_rows(_supersede([(payload_list, rows, [row for row in rows if row.attached])], changes))
+
+
+def remove_row(payload_list: PayloadList, iov: PayloadIOV, changes: Changes) -> None:
+    """Note in `changes` that a stored `iov` leaves the list. The caller must delete or move it afterwards."""
+    rows = [TimelineRow(one, interval_of(one)) for one in _neighbours([Placement(iov, payload_list, since_only=True)])]
+    place_rows(_supersede([(payload_list, rows, [row for row in rows if row.iov.id != iov.id])], changes))
+
+
+# Rows of a list.
+Rows = Sequence[TimelineRow[PayloadIOV]]
+
+
+def _supersede(parts: Sequence[tuple[PayloadList, Rows, Rows]], changes: Changes) -> list[PayloadIOV]:
+    """Store in the history what is superseded. Returns the stored IOVs that must be saved, with their new values.
+
+    `parts` has, for each list, stored rows, whose IOVs still have the stored values, and the attached rows afterwards.
+    """
+    list_changes: list[ListChange] = []
+    to_save: list[tuple[TimelineRow[PayloadIOV], int]] = []
+    for payload_list, stored, now in parts:
+        before = sorted(((interval_of(row.iov).start, row.iov) for row in stored), key=itemgetter(0))
+        changed = [row for row in stored if not row.attached or row.interval != interval_of(row.iov)]
+        for row in changed:
+            row.iov = copy.copy(row.iov)
+        after = sorted(((row.interval.start, row.iov) for row in now), key=itemgetter(0))
+        list_changes.append(ListChange(payload_list, before, after))
+        to_save += ((row, next_version(payload_list)) for row in changed)
+    grown = supersede(list_changes, changes)
+    for row, version in to_save:
+        _set_columns(row, version)
+    return [*(row.iov for row, _ in to_save), *grown]
+
+
+def _set_columns(row: TimelineRow[PayloadIOV], version: int) -> None:
+    set_interval(row.iov, row.interval)
+    row.iov.added_in = version
+    if not row.attached:
+        row.iov.payload_list = None
+        row.iov.added_in = 0
+
+
+def _start(row: TimelineRow[PayloadIOV]) -> tuple[int, Moment]:
+    return _list_id(row.iov), row.interval.start
+
+
+def _list_id(iov: PayloadIOV) -> int:
+    """The id of the payload list of an attached IOV."""
+    if iov.payload_list_id is None:
+        raise AssertionError(f"payload IOV {iov.id} is in no payload list")
+    return iov.payload_list_id
+
+
+def _neighbours(placements: Sequence[Placement]) -> list[PayloadIOV]:
+    """The stored IOVs that the placements may affect, from one statement."""
+    ranges = list(_ranges(placements))
+    return list(
+        PayloadIOV.objects.raw(
+            NEIGHBOURS,
+            {
+                "list_ids": [list_id for list_id, _, _ in ranges],
+                "firsts": [first.combined for _, first, _ in ranges],
+                "lasts": [last.combined for _, _, last in ranges],
+            },
+        )
+    )
+
+
+def _ranges(placements: Iterable[Placement]) -> Iterator[tuple[int, Moment, Moment]]:
+    """The ranges of moments that the placements cover, merged so that they do not overlap: list id, first, last."""
+    by_list: dict[int, list[tuple[Moment, Moment]]] = defaultdict(list)
+    for placement in placements:
+        interval = interval_of(placement.iov)
+        by_list[placement.payload_list.id].append(
+            (interval.start, interval.start if placement.since_only else interval.end)
+        )
+    for list_id, found in by_list.items():
+        found.sort()
+        first, last = found[0]
+        for start, end in found:
+            if start > last:
+                yield list_id, first, last
+                first = start
+            last = max(last, end)
+        yield list_id, first, last
+
+
+def _copy(iov: PayloadIOV) -> PayloadIOV:
+    """A new row with the same payload and list, for the second part of a split row."""
+    return PayloadIOV(payload_list_id=iov.payload_list_id, **payload_columns.payload_of(iov))
