@@ -1,6 +1,7 @@
 """Middleware of this service: observation, the edge (limits, errors as JSON, preconditions, security headers), and the admin."""
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from django.conf import settings
@@ -47,6 +48,10 @@ class EdgeMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         respond = metrics if request.path_info == "/metrics" else self.get_response
         response = _as_json(self._reject(request) or respond(request))
+        # What is left of the body: gunicorn would reset the connection, and nginx might lose the response.
+        with suppress(OSError):
+            while request.read(65536):
+                pass
         if request.method in SAFE_METHODS and fails_precondition(request, response):
             response.close()
             response = error_response(

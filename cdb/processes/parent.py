@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import os
 import signal
 from collections.abc import Callable, Iterator
 
@@ -20,11 +21,14 @@ def end_with_parent(number: int = signal.SIGTERM) -> None:
 @contextlib.contextmanager
 def starting_child(number: int = signal.SIGTERM) -> Iterator[Callable[[], None]]:
     """Block `ENDING` inside the block, so that no child is lost; yields its `preexec_fn`, which calls `end_with_parent`."""
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    mask, parent = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING), os.getpid()
 
     def prepare() -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         end_with_parent(number)
+        # It may have ended before.
+        if os.getppid() != parent:
+            os._exit(1)
 
     try:
         yield prepare

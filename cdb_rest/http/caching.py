@@ -115,9 +115,8 @@ def _http_date(moment: datetime) -> str:
 
 def headers_of(state: State, digest: str) -> dict[str, str]:
     """The caching headers of a response made from that state, also of a 304. They include the ETag."""
-    headers = {"ETag": f'"{state.version}-{digest}"'} | _permission(
-        state.status, _max_age(state.status), settings.CDB_ANONYMOUS_READS
-    )
+    permission = _permission(state.status, _max_age(state.status), settings.CDB_ANONYMOUS_READS)
+    headers = {"ETag": f'"{state.version}-{digest}"'} | permission
     if state.status != ALL_TAGS:
         headers[REVISION_HEADER] = revisions_of(state)
     if state.modified is not None:
