@@ -24,6 +24,7 @@ from cdb_rest.rules.origin import Origin
 from cdb_rest.writes.restorations import find_frozen_names, record_restoration
 
 DATABASE_USERS = named_sql.load("database_users")
+CLOSING_SECONDS = 3
 # The database to which commands for whole databases connect, as PostgreSQL's own tools do.
 MAINTENANCE_DATABASE = "postgres"
 
@@ -89,10 +90,16 @@ def _maintenance() -> Iterator[Any]:
 
 
 def _check_unused(cursor: Any, name: str) -> None:
-    cursor.execute(DATABASE_USERS, {"name": name})
-    [(programs,)] = cursor.fetchall()
-    if programs is not None:
-        raise CommandError(f"the database {name} is in use ({programs}): stop the service first")
+    """Raise `CommandError` if other programs use a database. A connection that was just closed may be listed for a moment."""
+    deadline = time.monotonic() + CLOSING_SECONDS
+    while True:
+        cursor.execute(DATABASE_USERS, {"name": name})
+        [(programs,)] = cursor.fetchall()
+        if programs is None:
+            return
+        if time.monotonic() > deadline:
+            raise CommandError(f"the database {name} is in use ({programs}): stop the service first")
+        time.sleep(0.1)
 
 
 def _complete(name: str, new: str, comment: str) -> list[str]:
