@@ -83,8 +83,8 @@ def kill_workers(stage: Stage) -> float:
 
 
 def _kill_worker(stage: Stage, program: str) -> bool:
-    """Kill a worker of granian or gunicorn; False if none runs."""
-    for process in stage.service.program(program).children():
+    """Kill the oldest worker of granian or gunicorn; False if none runs. granian takes two ends of one worker for a loop."""
+    for process in sorted(stage.service.program(program).children(), key=psutil.Process.create_time):
         # One that was killed before may not have been waited for yet, and has no command line then.
         with contextlib.suppress(psutil.Error):
             # granian has a process for resources of Python besides its workers.
