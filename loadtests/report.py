@@ -91,7 +91,7 @@ def lines(figures: pandas.DataFrame, x: str, y: str, series: str = "") -> Figure
     return figure
 
 
-def timeline(requests: pandas.DataFrame, signals: pandas.DataFrame, origin: float = 0.0) -> Figure:
+def timeline(requests: pandas.DataFrame, signals: pandas.DataFrame) -> Figure:
     """Responses per second by outcome, response times, and CPU by program, against the seconds since the first request."""
     sent = requests[requests["method"] != recording.JOB]
     figure = Figure(figsize=(SIZE[0], 5.4))
@@ -105,7 +105,7 @@ def timeline(requests: pandas.DataFrame, signals: pandas.DataFrame, origin: floa
     quantiles.plot(ax=times, ylabel="ms", logy=True, marker=".")
     programs = signals.filter(regex=r"^cpu\.")
     if len(programs.columns):
-        programs.index = signals["time"] - (origin or signals["time"].iloc[0])
+        programs.index = signals["time"] - signals["time"].iloc[0]
         programs.rename(columns=lambda name: name.removeprefix("cpu.")).plot(ax=cpu, ylabel="cores")
     cpu.set_xlabel("seconds")
     for axes in (rates, times, cpu):
