@@ -176,21 +176,6 @@ def test_no_spelling_of_a_name_leaves_the_pattern(api, login, name):
     assert not GlobalTag.objects.exists()
 
 
-def test_a_decomposed_name_is_another_name(api, login):
-    headers = login("manager", "é")
-    api.post("gt", {"name": "e\u0301", "status": "unlocked"}, **headers).error(403, "not_permitted")
-    api.post("gt", {"name": "\u00e9", "status": "unlocked"}, **headers).ok()
-
-
-def test_a_write_that_changes_nothing_needs_the_role_as_well(api, login, ids):
-    headers = login("contributor", PATTERN)
-    attach_list = {"global_tag": OTHER, "payload_list": "Gain other"}
-    attach_iov = {"payload_list": "Gain other", "piov_id": ids[OTHER]}
-    api.put("pl_attach", attach_list, **headers).error(403, "not_permitted")
-    api.put("piov_attach", attach_iov, **headers).error(403, "not_permitted")
-    api.put("pl_attach", {"global_tag": MINE, "payload_list": "Gain mine"}, **headers).ok()
-
-
 @mark.parametrize(
     "path",
     [

@@ -1,7 +1,5 @@
 """Differences, affected moments and coverage of global tags, compared with a model in plain Python."""
 
-from fractions import Fraction
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,12 +11,9 @@ from tests.api.analysis_model import (
     MODES,
     MOMENTS,
     TAGS,
-    TYPES,
     WINDOWS,
     differences,
     make,
-    query,
-    read_differences,
     steps,
     union,
     valid,
@@ -28,39 +23,6 @@ from tests.builders import emptied
 from tests.profiles import examples
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@settings(max_examples=examples(150), **LAWS)
-@given(a=TAGS, b=TAGS, window=WINDOWS, mode=MODES, by=st.sampled_from(["url", "checksum"]), data=st.data())
-def test_the_differences_are_those_of_a_model(api, settings, a, b, window, mode, by, data):
-    settings.CDB_IOV_MODE = mode.value
-    inside = Interval.from_wire(*window, mode)
-    with emptied():
-        make("a", a)
-        make("b", b)
-        path = f"global-tags/a/diff/b?by={by}&{query(window)}"
-        if inside.is_empty:
-            api.get(path).error(400, "invalid_input")
-            return
-        expected = differences(a, b, inside, mode, by)
-        assert read_differences(api, path) == expected
-        found = api.get(f"{path}&summary=1").ok()
-        assert found["differences"] == len(expected)
-        assert [
-            (one["payload_type"], one["differences"], *one["first"].values(), *one["last"].values())
-            for one in found["payload_types"]
-        ] == [
-            (name, len(of_type), *of_type[0][1:3], *of_type[-1][1:3])
-            for name in sorted({*a, *b}, key=str.encode)
-            if (of_type := [one for one in expected if one[0] == name])
-        ]
-        one = data.draw(st.sampled_from(TYPES))
-        answer = api.get(f"{path}&payload_type={one}")
-        if one in a or one in b:
-            answer.ok()
-            assert read_differences(api, f"{path}&payload_type={one}") == [row for row in expected if row[0] == one]
-        else:
-            assert answer.status == 404
 
 
 @settings(max_examples=examples(100), **LAWS)
@@ -110,44 +72,6 @@ def test_the_affected_moments_are_those_of_a_model(api, settings, a, b, window, 
         }
 
 
-@settings(max_examples=examples(100), **LAWS)
-@given(tag=TAGS, window=WINDOWS, mode=MODES)
-def test_the_gaps_are_those_of_a_model(api, settings, tag, window, mode):
-    settings.CDB_IOV_MODE = mode.value
-    inside = Interval.from_wire(*window, mode)
-    with emptied():
-        make("tag", tag)
-        path = f"global-tags/tag/coverage?{query(window)}&required=A,missing"
-        if inside.is_empty:
-            api.get(path).error(400, "invalid_input")
-            return
-        found = api.get(path).ok()
-        names = sorted(tag, key=str.encode)
-        required = [name for name in ("A", "missing") if name not in tag]
-        assert [one["payload_type"] for one in found["payload_types"]] == names + required
-        assert [one["payload_type"] for one in found["payload_types"] if not one["has_payload_list"]] == required
-        assert found["complete"] is False
-        for one in found["payload_types"]:
-            rows = tag.get(one["payload_type"], [])
-            parts = steps([rows], inside, mode, lambda moment, rows=rows: valid(rows, moment, mode) is not None)
-            assert one["gaps"] == [
-                dict(zip(("since", "until"), wire(part, mode), strict=True))
-                for part, is_covered in parts
-                if not is_covered
-            ]
-            covered = [part for part, is_covered in parts if is_covered]
-            share = Fraction(sum(map(size, covered)), size(inside))
-            assert one["covered"] == float(share)
-            extent = Interval(covered[0].start, covered[-1].end) if covered else None
-            assert [one["first_start"], one["last_end"]] == (wire(extent, mode) if extent else [None, None])
-
-
-def size(interval):
-    """The number of moments in an interval."""
-    first, last = (moment.major * 2**63 + moment.minor for moment in (interval.start, interval.end))
-    return last - first
-
-
 def test_a_complete_tag_says_so(api, build):
     build.iov(build.list(build.tag(), "Gain"), (1, 0))
     assert api.get("global-tags/tag/coverage?since=1,0").ok()["complete"] is True
@@ -171,14 +95,6 @@ def test_the_end_of_a_gap_is_inclusive_in_discrete_mode(api, build, settings):
     [found] = api.get("global-tags/tag/coverage?since=1,0").ok()["payload_types"]
     assert found["gaps"] == [{"since": [2, 0], "until": [2, OPEN]}]
     assert found["last_end"] == list(END)
-
-
-def test_equal_tags_have_no_differences(api, build):
-    build.iov(build.list(build.tag("a"), "Gain"), (1, 0), url="x")
-    build.iov(build.list(build.tag("b"), "Gain"), (1, 0), url="x")
-    for path in ("global-tags/a/diff/b", "global-tags/a/diff/a"):
-        assert api.get(path).ok() == []
-        assert api.get(f"{path}?summary=1").ok() == {"payload_types": [], "differences": 0}
 
 
 @pytest.mark.parametrize(
@@ -223,8 +139,3 @@ def test_faults_of_a_body_get_a_clear_error(api, tag):
     assert "100000" in str(api.post(path, {"moments": many}).error(400, "invalid_input"))
     api.post("global-tags/none/affected", {}).error(404, "global_tag_not_found")
     api.post(path, {"to": {"tag": "none"}}).error(404, "global_tag_not_found")
-
-
-def test_the_most_moments_are_accepted(api, tag):
-    many = [[OPEN - number, OPEN] for number in range(100_000)]
-    assert api.post("global-tags/tag/affected", {"moments": many}).ok() == {"affected": 0, "groups": []}

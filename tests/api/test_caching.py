@@ -113,12 +113,6 @@ def test_questions_with_different_answers_have_different_names(api, tag):
     assert api.get(LOOKUP + "&window=1", if_none_match=named[0]).status == 200
 
 
-@pytest.mark.parametrize("path", CACHEABLE)
-def test_if_none_match_star_gets_304(api, tag, path):
-    assert api.get(path, if_none_match="*").status == 304
-    assert api.get("payloadiovs/?gtName=missing&majorIOV=5&minorIOV=0", if_none_match=" * ").status == 404
-
-
 @pytest.mark.django_db(transaction=True)
 def test_other_permissions_are_other_names(api, tag, settings):
     before = {path: api.get(path).headers["ETag"] for path in CACHEABLE}
@@ -186,11 +180,6 @@ def test_errors_are_not_kept(api, tag, path):
     assert "ETag" not in answer.headers
 
 
-@pytest.mark.parametrize("path", ["pl", "piov", "gt", "globalTags?page=1", "pt?page=1", "user_settings/CDB_IOV_MODE"])
-def test_other_answers_are_not_kept(api, tag, path):
-    assert api.get(path).headers["Cache-Control"] == "no-store"
-
-
 @pytest.mark.parametrize(("path", "other"), [("pt", "gtstatus"), ("gtstatus", "pt")])
 def test_small_tables_have_an_etag_that_each_write_changes(api, tag, path, other):
     before, of_other = api.get(path), api.get(other)
@@ -200,48 +189,3 @@ def test_small_tables_have_an_etag_that_each_write_changes(api, tag, path, other
     after = api.get(path, if_none_match=before.headers["ETag"])
     assert [one["name"] for one in after.ok()] == [*(one["name"] for one in before.ok()), "Late"]
     assert api.get(other, if_none_match=of_other.headers["ETag"]).status == 304
-
-
-@pytest.mark.django_db(transaction=True)
-def test_large_nested_answers_are_passed_on_as_they_come(api, tag, monkeypatch):
-    assert "X-Accel-Buffering" not in api.get("globalTag/tag").headers
-    monkeypatch.setattr("cdb_rest.api.streams.MAX_CACHED_IOVS", 0)
-    monkeypatch.setattr("cdb_rest.api.json_stream.PIECE_BYTES", 1)
-    monkeypatch.setattr("cdb_rest.api.json_stream.WHOLE_BYTES", 1)
-    assert api.get("globalTag/tag").headers["X-Accel-Buffering"] == "no"
-    assert api.get("gt").headers["X-Accel-Buffering"] == "no"
-
-
-def test_without_tags_the_list_has_a_name_too(api):
-    empty = api.get("globalTags")
-    assert empty.json == [] and api.get("globalTags", if_none_match=empty.headers["ETag"]).status == 304
-    api.post("gt", {"name": "tag", "status": "unlocked"}).ok()
-    assert api.get("globalTags", if_none_match=empty.headers["ETag"]).status == 200
-
-
-@pytest.mark.parametrize(
-    ("query", "mode", "window"),
-    [
-        ("majorIOV=5&minorIOV=0", "continuous", ("2,0", "7,0")),
-        ("majorIOV=6&minorIOV=0&strict=1", "continuous", ("6,0", "7,0")),
-        ("majorIOV=5&minorIOV=0", "discrete", ("2,0", "6,9223372036854775807")),
-        ("majorIOV=6&minorIOV=0&strict=1", "discrete", ("2,0", "6,0")),
-        ("majorIOV=1&minorIOV=0", "continuous", ("0,0", "2,0")),
-        ("majorIOV=9&minorIOV=0", "continuous", ("7,0", "9223372036854775807,9223372036854775807")),
-    ],
-)
-def test_the_window_of_an_answer_is_told_on_request(api, build, settings, query, mode, window):
-    settings.CDB_IOV_MODE = mode
-    payload_list = build.list(build.tag())
-    build.iov(payload_list, (2, 0), (6, 0))
-    build.iov(payload_list, (7, 0))
-    path = f"payloadiovs/?gtName=tag&{query}"
-    plain, answer, canonical = api.get(path), api.get(path + "&window=1"), api.get(path + "&window=1&snap=1")
-    assert [name for name in plain.headers if name.startswith("CDB-")] == ["CDB-Revision"]
-    assert (answer.headers["CDB-Valid-Since"], answer.headers["CDB-Valid-Until"]) == window
-    assert "CDB-Canonical-Moment" not in answer.headers
-    assert canonical.headers["CDB-Canonical-Moment"] == window[0]
-    assert plain.content == answer.content == canonical.content
-    major, minor = window[0].split(",")
-    strict = "&strict=1" if "strict" in query else ""
-    assert api.get(f"payloadiovs/?gtName=tag&majorIOV={major}&minorIOV={minor}{strict}").content == plain.content

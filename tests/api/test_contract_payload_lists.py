@@ -33,13 +33,6 @@ def test_create_payload_list(api, path):
     api.post(path, {"payload_type": "Unknown"}).error(404, "payload_type_not_found")
 
 
-def test_a_list_of_the_longest_type_name_can_be_made(api):
-    name = "n" * 80
-    api.post("pt", {"name": name}).ok()
-    made = api.post("pl", {"payload_type": name}).ok()
-    assert api.get(f"payload-lists/by-name/{made['name']}").ok()["id"] == made["id"]
-
-
 @pytest.mark.django_db(transaction=True)
 @parametrize("path", ["pl", "payload-lists"])
 def test_nested_payload_lists(api, world, path):

@@ -8,9 +8,9 @@ from email.message import Message
 import pytest
 from django.test import Client
 
-from cdb_rest.exports.export import Form, Selection, export
-from cdb_rest.models import GlobalTag, PayloadIOV
-from cdb_rest.rules.moment import AFTER_ALL, OPEN, Interval, Moment
+from cdb_rest.exports.export import Form
+from cdb_rest.models import GlobalTag
+from cdb_rest.rules.moment import OPEN
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -25,7 +25,6 @@ COLUMNS = [
     "minor_iov_end",
     "revision",
 ]
-ALWAYS = Interval(Moment(0, 0), AFTER_ALL)
 NASTY = 'a "quoted", \\ \\. \\n back\nline\r\ttab \x01\x02 é 𝄞'
 
 
@@ -112,13 +111,6 @@ def test_the_name_of_the_file_is_that_of_the_tag_whatever_it_has(build, name):
     assert file_name(response) == f"{name}.csv"
 
 
-def test_head_says_the_same_without_running_anything(nasty, settings):
-    response, body = fetch("tag/export?format=jsonl", method="HEAD")
-    assert (response.status_code, response["Content-Type"], body) == (200, "application/x-ndjson", b"")
-    assert not response.has_header("Content-Length")
-    assert fetch("nope/export", method="HEAD")[0].status_code == 404
-
-
 @pytest.mark.parametrize(
     ("query", "status", "code"),
     [
@@ -150,31 +142,6 @@ def test_a_missing_tag_is_404_and_other_methods_are_405(nasty):
 
 def test_protocols_in_which_a_short_body_looks_complete_are_refused(nasty):
     refused("tag/export", 400, "invalid_input", SERVER_PROTOCOL="HTTP/1.0")
-
-
-def test_after_an_export_that_is_left_half_way_the_thread_can_go_on(build):
-    payload_list = build.list(build.tag())
-    PayloadIOV.objects.bulk_create(
-        PayloadIOV(payload_list=payload_list, payload_url="u" * 250, major_iov=major, minor_iov=0)
-        for major in range(9000)
-    )
-    pieces = export(Selection("tag", None, ALWAYS), Form.CSV)
-    assert len(next(pieces)) > 100_000
-    pieces.close()
-    assert GlobalTag.objects.count() == 1
-    rows = b"".join(export(Selection("tag", None, ALWAYS), Form.CSV)).count(b"\n")
-    assert rows == 9001
-
-
-def test_a_view_that_fails_has_begun_no_export(nasty, monkeypatch):
-    def fail(*_):
-        raise RuntimeError
-
-    begun = []
-    monkeypatch.setattr("cdb_rest.api.views.export._file_name", fail)
-    monkeypatch.setattr("cdb_rest.api.views.export.export", lambda *_: begun.append(1) or iter([b""]))
-    refused("tag/export", 500, "internal_error")
-    assert begun == []
 
 
 def test_a_statement_that_takes_too_long_is_504_where_nothing_was_sent_yet(nasty, settings, monkeypatch):

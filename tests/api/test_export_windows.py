@@ -3,20 +3,13 @@
 import json
 
 import pytest
-from django.db import connection, transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cdb_rest.exports import export as service
 from cdb_rest.exports.export import Form, Selection, export
-from cdb_rest.history.revisions import find_past
-from cdb_rest.models import PayloadIOV, PayloadList
-from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.moment import AFTER_ALL, OPEN, Interval, Mode, Moment
 from tests.api.cached import insert
-from tests.api.test_export import ALWAYS
 from tests.builders import Builder, emptied
-from tests.plans import nodes, vacuum
 from tests.profiles import examples
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -51,66 +44,6 @@ def test_a_window_has_the_rows_that_are_valid_somewhere_in_it(settings, lists, s
         lines = b"".join(export(Selection("tag", None, window), Form.JSONL)).splitlines()
         found = [[*json.loads(line).values()] for line in lines]
         assert [[row[0], *row[4:8]] for row in found] == expected
-
-
-def explain(rows, values):
-    """The plan of a statement of an export's rows, where a parallel one costs nothing."""
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SET LOCAL parallel_setup_cost = 0; SET LOCAL parallel_tuple_cost = 0")
-        cursor.execute("SET LOCAL min_parallel_table_scan_size = 0; SET LOCAL min_parallel_index_scan_size = 0")
-        cursor.execute(service.SETTINGS, {"milliseconds": "1000"})
-        cursor.execute(f"EXPLAIN (FORMAT JSON) {rows}", service.window_values(ALWAYS) | values)
-        return cursor.fetchone()[0][0]["Plan"]
-
-
-def test_the_rows_stream_by_the_index_whatever_the_statistics_say(build):
-    tag = build.tag()
-    payload_list = build.list(tag)
-    PayloadIOV.objects.bulk_create(
-        PayloadIOV(payload_list=payload_list, payload_url="u", major_iov=major, minor_iov=0) for major in range(3000)
-    )
-    build.list(tag, "Noise")
-
-    def check():
-        plan = explain(service.ROWS, {"tag_id": tag.id, "payload_type_id": None})
-        assert plan["Node Type"] == "Nested Loop"
-        outer, inner = plan["Plans"]
-        assert inner["Index Name"] == "payload_iov_lookup" and inner["Scan Direction"] == "Backward"
-        assert "comb_iov >=" in inner["Index Cond"] and "comb_iov <" in inner["Index Cond"] and "Filter" not in inner
-        assert {node["Relation Name"] for node in nodes(outer) if "Relation Name" in node} >= {"PayloadList"}
-        assert not any("Gather" in node["Node Type"] for node in nodes(plan))
-        assert not any(node["Node Type"] in ("Sort", "Incremental Sort", "Materialize") for node in nodes(inner))
-
-    check()
-    vacuum("PayloadIOV", "PayloadList")
-    check()
-
-
-def test_of_the_past_only_superseded_rows_are_sorted(api, tag):
-    name = PayloadList.objects.get().name
-    row = {"payload_list": name, "payload_url": "u", "minor_iov": 0}
-    api.post("bulk_piov", [row | {"major_iov": major} for major in range(2, 3000)]).ok()
-    past = find_past("tag", AsOf(revision=3))
-    insert(api, "new", [1500, 0])
-
-    def check():
-        values = {"tag_id": past.tag_id, "number": past.number, "payload_type": None}
-        plan = explain(service.PAST_ROWS, values)
-        assert plan["Node Type"] == "Nested Loop"
-        merge = plan["Plans"][1]
-        assert merge["Node Type"] == "Merge Append"
-        present, superseded = merge["Plans"]
-        scans = [node for node in nodes(present) if "Relation Name" in node]
-        assert [(scan["Index Name"], scan["Scan Direction"]) for scan in scans] == [("payload_iov_lookup", "Backward")]
-        assert "comb_iov >=" in scans[0]["Index Cond"] and "comb_iov <" in scans[0]["Index Cond"]
-        assert "Sort" not in {node["Node Type"] for node in nodes(present)}
-        assert {node["Relation Name"] for node in nodes(superseded) if "Relation Name" in node} == {"PayloadIOVHistory"}
-        assert not any("Gather" in node["Node Type"] for node in nodes(plan))
-
-    check()
-    vacuum("PayloadIOV", "PayloadIOVHistory", "PayloadList")
-    check()
-    assert len(b"".join(export(Selection("tag", None, ALWAYS, AsOf(revision=3)), Form.JSONL)).splitlines()) == 2999
 
 
 def test_a_window_of_the_past_begins_with_the_row_that_was_valid_then(api, tag):

@@ -45,17 +45,3 @@ def test_an_answer_that_is_too_old_is_given_no_more(api, empty_tag, settings):
     IdempotencyRecord.objects.update(created=timezone.now() - timedelta(hours=settings.CDB_IDEMPOTENCY_HOURS + 1))
     second = api.post(PATH, body(), **key).ok()
     assert second["revisions"] == {"tag": 2} and second != first
-
-
-def test_a_body_that_is_nested_too_deep_is_refused_with_a_key_and_without(api, build, empty_tag):
-    row = b'{"payload_url": "b", "payload_list": "%s", "major_iov": 1, "minor_iov": 0, "more": %s}'
-    raw = b"[" + row % (build.list(empty_tag).name.encode(), b"[" * 300 + b"]" * 300) + b"]"
-    api("POST", "bulk_piov", raw=raw, **{"Idempotency-Key": "1"}).error(400, "body_too_complex")
-    api("POST", "bulk_piov", raw=raw).error(400, "body_too_complex")
-
-
-def test_old_answers_are_forgotten(api, empty_tag, settings):
-    api.post(PATH, body(), **{"Idempotency-Key": "old"}).ok()
-    IdempotencyRecord.objects.update(created=timezone.now() - timedelta(hours=settings.CDB_IDEMPOTENCY_HOURS + 1))
-    api.post(PATH, body(since=[9, 0]), **{"Idempotency-Key": "new"}).ok()
-    assert [kept.key for kept in IdempotencyRecord.objects.all()] == ["new"]

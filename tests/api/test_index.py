@@ -31,10 +31,6 @@ def test_the_index_of_the_api_has_a_lookup_that_finds_payloads(api, world):
     assert row[:2] == ["Gain", "early"]
 
 
-def test_the_index_of_the_api_takes_no_other_method(api):
-    api.post("").error(405, "method_not_allowed")
-
-
 @pytest.mark.django_db(transaction=True)
 def test_a_browser_gets_a_page_whose_links_are_answered(db):
     call_command("seed_scenario", "tiny", verbosity=0)
@@ -47,12 +43,6 @@ def test_a_browser_gets_a_page_whose_links_are_answered(db):
     assert len(links) > 5
     statuses = {link: Client().get(link).status_code for link in links}
     assert set(statuses.values()) == {200}, statuses
-
-
-@pytest.mark.parametrize("accept", [None, "*/*", "application/json", "nonsense"])
-def test_all_others_get_json(accept):
-    response = Client().get("/", headers={"Accept": accept} if accept else {})
-    assert response.json()["service"] == "cdb" and response["Vary"] == "Accept"
 
 
 def test_the_icon_is_an_icon_that_may_be_kept():

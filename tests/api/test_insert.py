@@ -1,8 +1,6 @@
 """POST payload-iovs/insert: one call instead of six, and its dry run."""
 
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, PayloadList, PayloadType
 from cdb_rest.rules.moment import OPEN
@@ -139,49 +137,6 @@ def test_the_end_must_be_named_because_leaving_it_out_would_remove_later_rows(ap
     assert api.post(PATH, without | {"until": [2, 6]}).ok()["detail"] == (
         "Payload IOVs inserted: 1; existing IOVs shortened, moved or split: 1; removed from their list: 0."
     )
-
-
-def test_wrong_ends_are_reported_by_the_name_that_they_have_here(api, empty_tag):
-    error = api.post(PATH, body(until=[4, 0])).error(400, "invalid_input")
-    assert "(4, 0)" in error["until"][0] and "(5, 0)" in error["detail"] and "major_iov_end" not in error
-
-
-@pytest.mark.django_db(transaction=True)
-def test_open_rows_go_on_with_a_running_one_in_whatever_order(api, empty_tag):
-    api.post(PATH, body(since=[2, 0], payload_url="running")).ok()
-    api.put("gt_change_status/tag/locked").ok()
-    api.post(PATH, [body(since=[4, 0], payload_url="b"), body(since=[3, 0], payload_url="a")]).ok()
-    assert [row[:2] for row in rows(api)] == [("running", (2, 0)), ("a", (3, 0))]
-    refused = api.post(PATH, body(since=[7, 0], until=[8, 0])).error(409, "iov_overlap")
-    assert "only an open IOV" in refused["detail"]
-
-
-def test_an_open_row_opens_no_door_for_a_closed_one(api, build, empty_tag):
-    payload_list = build.list(empty_tag)
-    build.iov(payload_list, (10, 0), url="running")
-    api.put("gt_change_status/tag/locked").ok()
-    row = {"payload_url": "b", "payload_list": payload_list.name, "minor_iov": 0}
-    closed = row | {"major_iov": 81, "major_iov_end": 90, "minor_iov_end": 0}
-    error = api.post("bulk_piov", [row | {"major_iov": 80}, closed]).error(409, "iov_overlap")
-    assert [wrong["row"] for wrong in error["rows"]] == [1]
-
-
-def test_a_refused_request_of_many_rows_costs_little(api, empty_tag):
-    api.post(PATH, [body(since=[number, 0], until="next") for number in range(500)]).ok()
-    api.put("gt_change_status/tag/locked").ok()
-    error = api.post(PATH, [body(since=[0, number]) for number in range(5000)]).error(409, "iov_overlap")
-    assert len(error["rows"]) == 100 and "100 or more of 5000" in error["detail"]
-
-
-def test_the_number_of_statements_is_fixed(api, build, empty_tag):
-    def statements(count):
-        wanted = [body(since=[100 * count + number, 0], until="next") for number in range(count)]
-        with CaptureQueriesContext(connection) as queries:
-            api.post(PATH, wanted).ok()
-        return len(queries)
-
-    api.post(PATH, body(since=[0, 0])).ok()
-    assert statements(1) == statements(50)
 
 
 @pytest.mark.parametrize("mode", ["discrete"])

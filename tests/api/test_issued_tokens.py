@@ -9,7 +9,6 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management import CommandError, call_command
 from django.utils import timezone
 from pytest import mark, param
 
@@ -126,23 +125,6 @@ def test_a_forged_token_is_refused(trusted, lock, forgery):
     assert not GlobalTagChange.objects.filter(action="status").exists()
 
 
-def test_strange_times_are_no_fault_of_the_service(trusted, lock):
-    token = trusted.token(exp=10**400, iat=-(10**20))
-    lock(token).ok()
-    access.revoke_issued_token(actor="test", issuer="exp", claim="sub", value="alice")
-    rules.forget()
-    lock(token).error(401, "invalid_token")
-
-
-def test_commands_know_the_issuers(trusted):
-    with pytest.raises(CommandError, match=r"issuer must be one in CDB_ISSUERS_FILE: exp \(got other\)"):
-        call_command("token", "revoke-issued", "--issuer", "other", "--jti", "x")
-    with pytest.raises(CommandError, match="issuer must be"):
-        call_command("grant", "claim", "x", "--issuer", "other", "--claim", "y", "--role", "manager")
-    call_command("token", "revoke-issued", "--issuer", "exp", "--jti", "x")
-    assert RevokedToken.objects.get().value == "x"
-
-
 def test_a_token_is_refused_from_its_expiry_on_although_it_is_remembered(trusted, lock):
     token = trusted.token(exp=int(time.time()) - 57)
     lock(token).ok()
@@ -201,34 +183,6 @@ def test_the_secret_of_a_site_that_comes_from_nopayloaddb(configure, lock, world
     lock(token(**{"b2cdb:createiov": [")|(.*"]})).error(403, "not_permitted")
     lock(token(**{"b2cdb:createiov": ["", None, 7]})).error(403, "not_permitted")
     lock(token("another secret " * 3, **{"b2cdb:createiov": [".*"]})).error(401, "invalid_token")
-
-
-@mark.parametrize(
-    ("claim", "can_insert", "can_freeze"),
-    [
-        ("b2cdb:admin", True, True),
-        ("b2cdb:createiov", True, False),
-        ("b2cdb:createpayload", True, False),
-        ("x", False, False),
-    ],
-)
-def test_the_rules_for_tokens_of_belle(trusted, api, world, claim, can_insert, can_freeze):
-    # As docs/access.md has them.
-    for name, role in (("admin", "publisher"), ("createiov", "contributor"), ("createpayload", "contributor")):
-        grant(kind="claim", issuer="exp", claim=f"b2cdb:{name}", subject=".*", role=role, tags="{pattern}")
-    headers = {"Authorization": f"Bearer {trusted.token(groups=None, **{claim: ['run2[0-9]', 'test_.*']})}"}
-    row = {"payload_list": world["gain"].name, "payload_url": "f", "major_iov": 900, "minor_iov": 0, "checksum": "c"}
-    assert api.post("bulk_piov", [row], **headers).status == (200 if can_insert else 403)
-    assert api.put("gt_change_status/run24/frozen", **headers).status == (200 if can_freeze else 403)
-    api.post("gt", {"name": "production", "status": "unlocked"}, **headers).error(403, "not_permitted")
-
-
-def test_the_value_of_a_claim_is_text_unless_a_rule_says_otherwise(trusted, lock, api):
-    grant(kind="claim", issuer="exp", claim="sub", subject=".*", role="manager", tags="{value}_.*")
-    token = trusted.token(sub=".*", groups=None)
-    lock(token).error(403, "not_permitted")
-    alice = {"Authorization": f"Bearer {trusted.token(groups=None)}"}
-    api.post("gt", {"name": "alice_1", "status": "unlocked"}, **alice).ok()
 
 
 def test_capabilities_alone_judge_a_token_that_has_some(trusted, lock):

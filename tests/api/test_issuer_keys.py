@@ -7,8 +7,7 @@ import time
 import pytest
 from pytest import mark
 
-from cdb_rest.identity import attempts, issuers, jwt_tokens, keys
-from tests.api.identity_provider import AUDIENCE
+from cdb_rest.identity import attempts, jwt_tokens, keys
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -23,24 +22,6 @@ def test_keys_are_rotated_while_the_service_runs(trusted, lock, monkeypatch):
     monkeypatch.setattr(keys, "RETRY_SECONDS", 0)
     lock(trusted.token("second")).ok()
     assert trusted.requests[2:] == ["/jwks"]
-
-
-def test_new_keys_that_another_process_fetched_are_used_at_once(trusted, lock):
-    lock(trusted.token()).ok()
-    here = keys._sets.copy()
-    trusted.private.clear()
-    trusted.add_key("second")
-    # The other process.
-    keys.forget()
-    keys._set_of(issuers.configured()[0]).tried = float("-inf")
-    lock(trusted.token("second")).ok()
-    # This one has asked within the last minute.
-    keys._sets.clear()
-    keys._sets.update(here)
-    jwt_tokens.forget()
-    asked = len(trusted.requests)
-    lock(trusted.token("second")).ok()
-    assert len(trusted.requests) == asked
 
 
 def test_forged_key_ids_do_not_flood_the_issuer(trusted, lock, monkeypatch):
@@ -61,19 +42,6 @@ def test_keys_are_used_while_the_issuer_is_away_even_after_a_restart(trusted, lo
     monkeypatch.setattr(keys, "MAX_AGE_SECONDS", 0)
     jwt_tokens.forget()
     lock(trusted.token(jti="later")).error(401, "invalid_token")
-
-
-def test_keys_of_before_are_not_used_for_an_issuer_with_a_file(trusted, lock, configure, tmp_path):
-    lock(trusted.token()).ok()
-    withdrawn = trusted.token(jti="withdrawn")
-    trusted.private.clear()
-    trusted.add_key("first")
-    (tmp_path / "keys.json").write_text(json.dumps(trusted.jwks()))
-    configure(
-        f'[exp]\nissuer = "{trusted.url}"\naudience = "{AUDIENCE}"\nalgorithms = ["RS256"]\nkeys_file = "keys.json"\n'
-    )
-    lock(withdrawn).error(401, "invalid_token")
-    lock(trusted.token()).ok()
 
 
 def test_old_keys_are_refreshed_in_the_background(trusted, lock, monkeypatch):

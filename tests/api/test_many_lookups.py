@@ -40,21 +40,6 @@ def test_many_lookups_have_the_results_of_single_ones(api, settings, tags, momen
             assert rows == api.get(f"{path}&strict=1" if strict else path).ok()
 
 
-def test_moments_with_the_same_result_need_one_lookup(api, build, django_assert_max_num_queries):
-    payload_list = build.list(build.tag(), "Gain")
-    for major in range(3):
-        build.iov(payload_list, (major, 0), url=f"url{major}")
-    moments = [[minor % 3, minor] for minor in range(900)]
-    with django_assert_max_num_queries(10):
-        found = api.post("payload-iovs/query", {"gtName": "tag", "moments": moments}).ok()
-    assert [len(one["moments"]) for one in found] == [300, 300, 300]
-    assert [one["rows"][0][1] for one in found] == ["url0", "url1", "url2"]
-    # A lookup without a window has one moment. If its result has been seen before, the next one is with a window.
-    far = [[5, 5], *moments]
-    found = api.post("payload-iovs/query", {"gtName": "tag", "moments": far}).ok()
-    assert sorted(moment for one in found for moment in one["moments"]) == sorted(far)
-
-
 def test_a_query_of_many_moments_asks_for_the_past(api, tag):
     insert(api, "second", [1, 0])
     body = {"gtName": "tag", "moments": [[5, 0]]}

@@ -50,22 +50,6 @@ def test_no_two_states_have_one_time_however_fast_they_follow(api, tag):
     assert number > 5
 
 
-def test_the_list_of_tags_tells_no_time(api, tag):
-    time.sleep(1.1)
-    answer = api.get("globalTags")
-    assert "Last-Modified" not in answer.headers
-    assert api.get("globalTags", if_modified_since=http_date(time.time())).status == 200
-
-
-@pytest.mark.django_db(transaction=True)
-def test_corrected_counts_are_a_modification(api, tag):
-    modified = wait_for_time(api, "globalTag/tag?light")
-    GlobalTag.objects.update(payload_iov_count=7)
-    call_command("check_intervals", "--repair", stdout=StringIO())
-    assert api.get("globalTag/tag?light", if_modified_since=modified).status == 200
-    assert api.get("globalTag/tag?light").json["payload_iov_count"] == 1
-
-
 @pytest.mark.django_db(transaction=True)
 def test_repairs_leave_the_answers_of_frozen_tags_alone(api, tag):
     api.put("gt_change_status/tag/frozen").ok()

@@ -6,7 +6,6 @@ import pytest
 from django.test import Client
 
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadType
-from cdb_rest.writes.global_tags import delete_global_tag
 from tests.api.cached import LOOKUP, insert
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -118,28 +117,11 @@ def test_a_tag_that_another_program_deleted(api, tag):
     assert api.get("globalTag/tag?light&rev=2").json["code"] == "revision_pruned"
 
 
-def test_an_export_of_a_payload_type_that_the_tag_did_not_have(api, tag):
-    change_everything(api)
-    unknown = api.get(f"{EXPORT}?rev=2&payload_type=missing")
-    assert (unknown.status, unknown.json["code"]) == (404, "payload_type_not_found")
-    for query, code in (("rev=2", 404), ("rev=4", 200), ("at=" + time_of(2), 404)):
-        assert fetch(f"{EXPORT}?{query}&payload_type=Noise")[0] == code
-
-
 def test_a_client_that_can_not_detect_truncation_must_not_store_a_past_response(api, tag):
     status, response, _ = fetch("globalTag/tag?rev=2", SERVER_PROTOCOL="HTTP/1.0")
     assert (status, response["Cache-Control"], response["CDB-Revision"]) == (200, "no-store", "2")
     assert "ETag" not in response
     assert fetch(f"{EXPORT}?rev=2", SERVER_PROTOCOL="HTTP/1.0")[0] == 400
-
-
-def test_large_nested_past_responses_are_passed_on_as_they_come(api, tag, monkeypatch):
-    assert "X-Accel-Buffering" not in api.get("globalTag/tag?rev=2").headers
-    monkeypatch.setattr("cdb_rest.api.streams.MAX_CACHED_IOVS", 0)
-    monkeypatch.setattr("cdb_rest.api.json_stream.PIECE_BYTES", 1)
-    monkeypatch.setattr("cdb_rest.api.json_stream.WHOLE_BYTES", 1)
-    response = fetch("globalTag/tag?rev=2")[1]
-    assert response.streaming and response["X-Accel-Buffering"] == "no" and response["Cache-Control"] == FOREVER
 
 
 @pytest.mark.parametrize("path", ["cloneGlobalTag/{}/copy", "global-tags/{}/clone/copy"])
@@ -201,16 +183,6 @@ def test_a_clone_that_is_not_possible(api, tag, query, status, code):
     answer = api.post(f"cloneGlobalTag/tag/copy?{query}")
     assert (answer.status, answer.json["code"]) == (status, code)
     assert not GlobalTag.objects.exists() and not PayloadType.objects.exists()
-
-
-def test_a_deletion_without_history_keeps_the_past_of_other_tags(api, tag):
-    name = api.get("gtPayloadLists/tag").ok()["Gain"]
-    before = fetch(past("globalTag/tag", f"rev={GlobalTag.objects.get(name='tag').revision}"))[2]
-    api.post("gt", {"name": "scenario", "status": "unlocked"}).ok()
-    api.put("pl_attach", {"global_tag": "scenario", "payload_list": name}).ok()
-    delete_global_tag(name="scenario", keep_history=False)
-    assert fetch(past("globalTag/tag", "rev=2"))[2] == before
-    assert fetch(past("globalTag/scenario", "rev=2"))[0] == 410
 
 
 @pytest.mark.parametrize(

@@ -106,30 +106,6 @@ def test_budgets_of_reads_by_post(api, build, rows):
     assert not wrong, report(wrong)
 
 
-@pytest.mark.django_db(transaction=True)
-def test_affected_moments_need_the_same_statements_however_many_they_are(api, build):
-    fill(build, 10)
-    few, many = (
-        statements(
-            api.post,
-            "global-tags/tag0/affected",
-            {"from_rev": 2, "to": {"tag": "tag1"}, "moments": [[number, 0] for number in range(count)]},
-        )
-        for count in (1, 5000)
-    )
-    assert len(few) == len(many), report({"1": few, "5000": many})
-
-
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("count", [10, 1000])
-def test_a_query_of_many_moments_needs_at_most_one_statement_for_each_result(api, build, count):
-    """A tag has one result from its last start on, so 1,000 moments have ten results, like ten moments."""
-    fill(build, 10)
-    body = {"gtName": "tag0", "moments": [[number, 0] for number in range(count)]}
-    sent = statements(api.post, "payload-iovs/query", body)
-    assert len(sent) <= 10 + 10, report({count: sent})
-
-
 def test_every_get_route_has_a_budget():
     assert [
         route.paths[0] for route in ROUTES + STRATEGY_ROUTES if hasattr(view_of(route), "get") != bool(route.queries)

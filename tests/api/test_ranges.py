@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from cdb_rest.rules.moment import AFTER_ALL, OPEN, Interval, Mode, Moment
 from tests.api.cached import insert
-from tests.api.shapes import IOV, NESTED_LIST, keys
 from tests.builders import Builder, emptied
 from tests.profiles import examples
 
@@ -54,14 +53,6 @@ def test_the_iovs_are_those_of_a_model(api, lists, start, end):
             assert starts(response.ok()) == expected
 
 
-@parametrize("path", PATHS)
-def test_the_documents_are_nested_lists(api, world, path):
-    [one] = api.get(path + query((0, 0), tag="run24")).ok()
-    assert keys(one) == NESTED_LIST
-    assert [keys(iov) for iov in one["payload_iov"]] == [IOV, IOV]
-    assert [one] == [found for found in api.get("globalTag/run24").ok()["payload_lists"] if found["payload_iov"]]
-
-
 def test_a_range_is_compared_by_moments_and_not_by_their_halves(api, build):
     made = build.list(build.tag())
     for moment in ((1, 90), (2, 5), (3, 1)):
@@ -97,19 +88,6 @@ def test_the_past_has_the_same_bytes_as_then(api, tag):
     for revision, found in kept.items():
         assert [api.get(f"{PATHS[0]}{one}&rev={revision}").content for one in ranges] == found
     api.get(f"{PATHS[0]}{ranges[0]}&rev=99").error(404, "revision_not_found")
-
-
-def test_it_is_revalidated_without_reading_the_iovs(api, tag, django_assert_num_queries):
-    insert(api, "a", [1, 0])
-    path = PATHS[0] + query((0, 0))
-    first = api.get(path)
-    assert first.headers["CDB-Revision"] and "no-cache" in first.headers["Cache-Control"]
-    other = api.get(PATHS[0] + query((0, 1)))
-    assert other.headers["ETag"] != first.headers["ETag"]
-    with django_assert_num_queries(1):
-        assert api.get(path, **{"If-None-Match": first.headers["ETag"]}).status == 304
-    insert(api, "b", [2, 0])
-    assert api.get(path, **{"If-None-Match": first.headers["ETag"]}).status == 200
 
 
 ROWS = st.lists(

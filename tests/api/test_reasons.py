@@ -176,22 +176,3 @@ def test_reasons_without_a_valid_row(api, tag):
     insert(api, "second", [2, 0])
     found = reason(5)
     assert (found["reason"], found["payload_iov"]["payload_url"], found["replaced"]) == ("valid", "second", None)
-
-
-def test_prefixes_are_texts_and_not_patterns(api, build):
-    payload_list = build.list(build.tag(), "Gain")
-    for number, url in enumerate(["a_1", "ab1", "a%1", "a\\1", "b"]):
-        build.iov(payload_list, (number, 0), url=url)
-    build.iov(None, (1, 0), url="a_detached")
-
-    def urls(prefix):
-        return [one["payload_url"] for one in api.get("payload-iovs/uses?url_prefix=" + prefix).ok()]
-
-    assert urls("a") == ["a%1", "a\\1", "a_1", "ab1"]
-    assert (urls("a_"), urls("a%25"), urls("a%5C")) == (["a_1"], ["a%1"], ["a\\1"])
-
-
-def test_a_payload_of_a_deleted_tag_was_used_in_it(api, tag):
-    api.delete("deleteGlobalTag/tag").ok()
-    [found] = [one for one in api.get("payload-iovs/uses?payload_url=first&removed=1").ok() if one["removed"]]
-    assert (found["global_tag"], found["removed"]["action"]) == ("tag", "delete")

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from cdb_rest.lookup.model import COLUMNS
 from cdb_rest.rules.moment import END_OF_TIME, Interval, Mode, Moment
-from cdb_rest.writes import global_tags
 from tests.api.analysis_model import (
     LAWS,
     MODES,
@@ -122,22 +121,6 @@ def test_a_patch_comes_before_its_base(api, two):
     assert [row[1] for row in api.get(STACK.format(1)).ok()] == ["base gain", "base noise"]
     [row, _] = api.get(STACK.format(5) + "&shape=dict").ok()
     assert list(row) == list(COLUMNS)
-
-
-def test_the_validators_are_those_of_all_tags(api, two, django_assert_num_queries):
-    etag = api.get(STACK.format(5)).headers["ETag"]
-    with django_assert_num_queries(2):
-        assert api.get(STACK.format(5), **{"If-None-Match": etag}).status == 304
-    assert api.get(STACK.format(6)).headers["ETag"] != etag
-    for name in ("base", "patch"):
-        global_tags.change_status(name=name, status="locked")
-        answer = api.get(STACK.format(5), **{"If-None-Match": etag})
-        assert answer.status == 200
-        etag = answer.headers["ETag"]
-    for name in ("base", "patch"):
-        assert "immutable" not in api.get(STACK.format(5)).headers["Cache-Control"]
-        global_tags.change_status(name=name, status="frozen")
-    assert "immutable" in api.get(STACK.format(5)).headers["Cache-Control"]
 
 
 def test_each_tag_has_its_own_revision(api, tag):

@@ -4,15 +4,13 @@ import io
 from datetime import timedelta
 
 import pytest
-from django.conf import settings as django_settings
 from django.core.handlers.wsgi import WSGIHandler
 from django.core.signals import request_finished, request_started
-from django.db import DatabaseError, ProgrammingError, close_old_connections
+from django.db import DatabaseError, close_old_connections
 from django.db.models.functions import Now
 
-from cdb_rest.lookup import queries
 from cdb_rest.models import GlobalTag, GlobalTagStatus, PayloadType
-from cdb_rest.wsgi.shortcut import Shortcut, _is_allowed_host
+from cdb_rest.wsgi.shortcut import Shortcut
 from tests.builders import Builder
 
 pytestmark = pytest.mark.django_db
@@ -104,30 +102,6 @@ SHORT = [
     environ(HTTP_IF_MODIFIED_SINCE="never"),
     environ(HTTP_HOST="127.0.0.1:8000", CONTENT_LENGTH=""),
     environ(CONTENT_LENGTH="0", HTTP_ACCEPT="text/html"),
-]
-LONG = [
-    environ(REQUEST_METHOD="POST"),
-    environ(REQUEST_METHOD="HEAD"),
-    environ(REQUEST_METHOD="OPTIONS"),
-    environ("payloadiovs//"),
-    environ("globalTags", "x"),
-    environ(query="gtName=other&" + GOOD),
-    environ(query=""),
-    environ(query="gtName=&majorIOV=5&minorIOV=0"),
-    environ(query="gtName=tag&majorIOV=x&minorIOV=0"),
-    environ(query="gtName=tag&majorIOV=5"),
-    environ(query=GOOD + "&shape=tree"),
-    environ(query=GOOD + "&strict=maybe"),
-    environ(query=GOOD + "&window=maybe"),
-    environ(query=GOOD + "&snap=2"),
-    environ(query="gtName=a%00b&majorIOV=5&minorIOV=0"),
-    environ(query="gtName=M\xc3\xbcller&majorIOV=5&minorIOV=0"),
-    environ(HTTP_HOST="evil.example"),
-    environ(HTTP_HOST=""),
-    environ(HTTP_HOST="localhost:port:8"),
-    environ(CONTENT_LENGTH="2", **{"wsgi.input": io.BytesIO(b"{}")}),
-    environ(CONTENT_LENGTH="x"),
-    environ(HTTP_TRANSFER_ENCODING="chunked"),
 ]
 
 
@@ -239,30 +213,3 @@ def test_a_database_that_is_down_is_an_error_without_asking_twice(ask, tag, monk
     monkeypatch.setattr("cdb_rest.http.hot_reads.fetch_all", fail)
     line, headers, _, asked = ask(environ(path, "" if path == "globalTags" else "light"))
     assert line == "504 Gateway Timeout" and headers["Retry-After"] and not asked
-
-
-@pytest.mark.parametrize("number", range(len(LONG)))
-def test_all_that_is_unusual_is_left_to_django(ask, tag, number):
-    assert ask(dict(LONG[number]))[3]
-
-
-@pytest.mark.parametrize(
-    ("error", "status"),
-    [(DatabaseError("the server died"), "504"), (ProgrammingError(), "500"), (ZeroDivisionError(), "500")],
-)
-def test_failures_are_worded_alike(ask, tag, monkeypatch, error, status):
-    def fail(*_, **__):
-        raise error
-
-    monkeypatch.setattr(queries, "look_up_here", fail)
-    *answer, asked = ask(environ())
-    assert not asked and answer[0].startswith(status)
-    assert answer == list(ask(environ(), first=False)[:3])
-
-
-def test_the_service_takes_the_shortcut(tag):
-    from cdb.wsgi import application
-
-    assert isinstance(application._application._application, Shortcut)
-    assert not django_settings.DEBUG
-    _is_allowed_host.cache_clear()

@@ -85,34 +85,6 @@ def test_a_missing_index_is_said_and_the_connection_is_left_as_it_was(tag):
         assert cursor.fetchone() == ("on", 0)
 
 
-def test_one_strategy_is_one_line_and_the_plan_on_request(build):
-    build.iov(build.list(build.tag()), (0, 0))
-    out = explain("--strategy", "sql_lateral", "--pattern", "last")
-    header, line, done = out.splitlines()
-    assert header.split() == ["strategy", "indexes", "buffers", "planning", "execution"]
-    assert line.startswith("sql_lateral ") and "payload_iov_lookup" in line
-    assert done.startswith("Strategies explained: 1, tag at (2147483647, 2147483647) (")
-    assert "Index Cond: (" in explain("--strategy", "sql_lateral", "--plan")
-
-
-def test_patterns_are_moments(build):
-    build.iov(build.list(build.tag()), (1, 0))
-
-    def moment(*arguments):
-        return explain("--strategy", "sql_lateral", *arguments).splitlines()[-1].split(" at ")[1].split(" (")[0]
-
-    assert moment("--pattern", "first") == "(0, 0)"
-    assert moment("--moment", str(OPEN), "7") == f"({OPEN}, 7)"
-    assert moment("--pattern", "random") == moment() != moment("--seed", "2")
-
-
-def test_scenarios_are_tags_of_their_name(build):
-    build.tag("tiny")
-    out = StringIO()
-    call_command("explain_lookup", "--scenario", "tiny", "--strategy", "sql_distinct", stdout=out)
-    assert "sql_distinct " in out.getvalue() and ", tiny at (" in out.getvalue()
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -8,10 +8,8 @@ from django.core.management import CommandError, call_command
 
 from cdb_rest.maintenance.counts import find_incorrect_counts
 from cdb_rest.maintenance.repair import find_faults
-from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, PayloadList
-from cdb_rest.rules.moment import OPEN
+from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadList
 from cdb_rest.writes import import_file, imports
-from cdb_rest.writes.global_tags import change_status
 from tests.builders import make_statuses
 from tests.commands.importing import HEADER, exported, refusal, run, state
 from tests.conftest import Api
@@ -125,12 +123,6 @@ def test_an_invalid_file_is_one_line_that_names_the_place(build, content, said):
     assert refusal(content, tag="new").startswith(said)
 
 
-def test_a_line_that_the_rule_refuses_is_named_behind_broken_ones_too(build):
-    build.iov(build.list(build.tag(), "T"), (7, 0))
-    change_status(name="tag", status="locked")
-    assert refusal(HEADER + BROKEN + "T,u,,0,8,0,9,0,\n").startswith("Line 5: The interval [(8, 0)")
-
-
 def test_the_line_is_found_in_whatever_language_the_database_speaks():
     diagnosis = SimpleNamespace(
         context="COPY cdb_import_file, Zeile 12, Spalte size: »3«", message_primary="fehlende Daten", sqlstate="22P04"
@@ -163,44 +155,3 @@ def test_other_errors_of_the_user_are_one_line(tmp_path):
     for name in ("", "a/b", "x" * 81):
         assert refusal(HEADER, tag=name).startswith("--global-tag must have 1 to 80 characters. ")
     assert "--comment must have at most 1,000 characters (got 1,001)" in refusal(HEADER, "--comment", "x" * 1001)
-
-
-@pytest.mark.django_db(transaction=True)
-def test_the_status_of_the_tag_decides_as_for_bulk(build):
-    tag = build.tag()
-    payload_list = build.list(tag, "Gain")
-    build.iov(payload_list, (5, 0), (7, 0), url="stored")
-    change_status(name="tag", status="locked")
-    assert refusal(HEADER + "Gain,fits,,0,1,0,5,0,\nGain,clashes,,0,6,0,8,0,\n").startswith(
-        "Line 3: The interval [(6, 0)"
-    )
-    assert refusal(HEADER + "Gain,same,,0,5,0,7,0,\n").startswith("Line 2: payload IOV ")
-    run(HEADER + "Gain,fits,,0,1,0,5,0,\nOther,new,,0,1,0,5,0,\n")
-    change_status(name="tag", status="frozen")
-    assert refusal(HEADER + "Gain,late,,0,8,0,9,0,\n").startswith("Global tag tag is frozen")
-
-
-@pytest.mark.django_db(transaction=True)
-def test_rows_go_into_a_list_that_has_some_by_the_interval_rule(build):
-    payload_list = build.list(build.tag(), "Gain")
-    build.iov(payload_list, (0, 0), (10, 0), url="stored")
-    said = run(HEADER + f"Gain,until next,,0,1,0,{OPEN},{OPEN},\nGain,inside,,0,4,0,6,0,\n")
-    assert "into global tag tag; new payload types: 0, new payload lists: 0" in said
-    rows = PayloadIOV.objects.filter(payload_list=payload_list).order_by("comb_iov")
-    assert [(row.payload_url, row.major_iov, row.major_iov_end) for row in rows] == [
-        ("stored", 0, 1),
-        ("until next", 1, OPEN),
-        ("inside", 4, 6),
-        ("stored", 6, 10),
-    ]
-    assert find_incorrect_counts() == [] and find_faults(global_tag="tag") == []
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 100])
-def test_rows_of_an_import_do_not_protect_against_its_other_rows(build, monkeypatch, size):
-    monkeypatch.setattr(imports, "ROWS_AT_ONCE", size)
-    build.iov(build.list(build.tag(), "Gain"), (5, 0))
-    change_status(name="tag", status="locked")
-    run(HEADER + "".join(f"Gain,u,,0,{major},0,{OPEN},{OPEN},\n" for major in (10, 20, 30, 40)))
-    starts = PayloadIOV.objects.order_by("comb_iov").values_list("major_iov", flat=True)
-    assert list(starts) == [5, 10, 20, 30, 40]

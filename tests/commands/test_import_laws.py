@@ -1,7 +1,6 @@
 """manage.py import_iovs with random rows: the result is that of a bulk insert."""
 
 import json
-import random
 from itertools import zip_longest
 
 import pytest
@@ -14,7 +13,7 @@ from cdb_rest.maintenance.counts import find_incorrect_counts
 from cdb_rest.maintenance.repair import find_faults
 from cdb_rest.models import GlobalTagStatus, PayloadType
 from cdb_rest.rules.errors import CdbError
-from cdb_rest.rules.moment import OPEN, Interval, Mode, Moment
+from cdb_rest.rules.moment import OPEN, Mode, Moment
 from cdb_rest.strategies import own
 from cdb_rest.writes import imports
 from cdb_rest.writes.bulk import insert_payload_iovs
@@ -111,35 +110,6 @@ def test_an_exported_file_is_imported_byte_for_byte(either_way, writes, mode, si
         moments = [*interesting((start, end) for _, start, end, _ in writes), *extra]
         assert answers("target", moments, mode) == answers("source", moments, mode)
         assert find_incorrect_counts() == [] and find_faults(global_tag="target") == []
-    finally:
-        forget_everything()
-
-
-ROWS = st.lists(
-    st.tuples(MOMENTS, st.one_of(MOMENTS, st.just(Moment(OPEN, OPEN)))), max_size=7, unique_by=lambda row: row[0]
-)
-
-
-@PROPERTY
-@given(rows=ROWS, mode=st.sampled_from(Mode), size=PATHS, seed=st.integers(0, 9))
-def test_rows_from_elsewhere_that_overrun_each_other_stay_valid_where_they_were(either_way, rows, mode, size, seed):
-    either_way(mode, size)
-    make_statuses()
-    build = Builder()
-    payload_list = build.list(build.tag("source"))
-    rows = [row for row in rows if not Interval.from_wire(*row, mode).is_empty]
-    for start, end in rows:
-        build.iov(payload_list, start, end, url=f"{start}")
-    try:
-        header, *lines = exported("source").splitlines(keepends=True)
-        random.Random(seed).shuffle(lines)
-        run(b"".join([header, *lines]), tag="target")
-        moments = interesting(rows)
-        assert answers("target", moments, mode) == answers("source", moments, mode)
-        assert find_faults(global_tag="target") == []
-        content = exported("target")
-        run(content, tag="again")
-        assert exported("again") == content
     finally:
         forget_everything()
 

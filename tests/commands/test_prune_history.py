@@ -5,23 +5,18 @@ from datetime import timedelta
 
 import pytest
 from django.core.management import CommandError
-from django.db import transaction
 
-from cdb_rest.history.changes import read_change
 from cdb_rest.history.revisions import find_past
-from cdb_rest.maintenance import pruning
 from cdb_rest.models import (
     DeletedGlobalTag,
     GlobalTagChange,
     PayloadIOVHistory,
-    PayloadList,
     PayloadListMembership,
     PayloadListVersion,
 )
 from cdb_rest.rules.as_of import AsOf
-from cdb_rest.rules.errors import RevisionPrunedError
-from cdb_rest.writes import global_tags, payload_iovs, payload_lists
-from tests.commands.pruning import insert, known, make_history, make_tag, numbers, prune
+from cdb_rest.writes import global_tags
+from tests.commands.pruning import known, make_history, numbers, prune
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("payload_types")]
 
@@ -64,14 +59,6 @@ def test_the_state_at_the_date_stays():
     assert known("tag") == {5: before[5]}
 
 
-def test_only_the_tags_that_match_as_a_whole():
-    for name in ("run24", "run24-test", "other"):
-        make_history(name, revisions=3)
-    assert numbers(prune("--keep", "1", "--tag", "run[0-9]+"))[:2] == (2, 1)
-    assert set(known("run24")) == {3}
-    assert set(known("run24-test")) == set(known("other")) == {1, 2, 3}
-
-
 def test_a_deleted_tag_leaves_nothing_but_its_log():
     make_history("gone", revisions=4)
     global_tags.delete_global_tag(name="gone")
@@ -81,20 +68,6 @@ def test_a_deleted_tag_leaves_nothing_but_its_log():
     assert known("gone") == {}
     assert rows_of_history() == [0, 0, 0, 0]
     assert GlobalTagChange.objects.filter(global_tag="gone").count() == 5
-
-
-def test_a_later_tag_of_the_same_name_keeps_its_own_revisions():
-    make_history("tag", revisions=3)
-    global_tags.delete_global_tag(name="tag")
-    make_tag()
-    insert("tag", 0, "new")
-    before = known("tag")
-    assert set(before) == {1, 2, 3, 5, 6}
-    prune("--keep", "4")
-    assert known("tag") == {revision: before[revision] for revision in (3, 5, 6)}
-    prune("--keep", "3")
-    assert known("tag") == {revision: before[revision] for revision in (5, 6)}
-    assert DeletedGlobalTag.objects.count() == 0
 
 
 def test_a_frozen_tag_keeps_the_revision_at_which_it_was_frozen():
@@ -113,60 +86,6 @@ def test_a_frozen_tag_keeps_the_revision_at_which_it_was_frozen():
     assert set(known("tag")) == {4, 5}
 
 
-def test_a_list_keeps_the_versions_that_another_tag_needs():
-    make_tag("one")
-    make_tag("two")
-    insert("one", 0, "first")
-    insert("one", 0, "second")
-    moved = PayloadList.objects.get().name
-    payload_lists.attach_payload_list(global_tag="two", payload_list=moved)
-    insert("two", 0, "third")
-    insert("two", 0, "fourth")
-    before = known("two")
-    assert [rows[0][3] for _, rows in sorted(known("one").items()) if rows] == ["first", "second"]
-    prune("--keep", "1", "--tag", "one")
-    assert known("two") == before and set(known("one")) == {4}
-    # "first" was needed by no revision of the other tag, and "second" is.
-    urls = PayloadIOVHistory.objects.filter(row_start=None).values_list("payload_url", flat=True)
-    assert set(urls) == {"second", "third"}
-    assert PayloadListMembership.objects.filter(removed_in__isnull=False).count() == 0
-
-
-def test_the_rows_of_detached_periods_are_not_needed():
-    make_tag()
-    made = payload_lists.create_payload_list(payload_type="Gain").name
-    for url in ("a", "b", "c"):
-        columns = {"payload_url": url, "major_iov": 0, "minor_iov": 0}
-        iov = payload_iovs.create_payload_iov(values=columns)
-        payload_iovs.attach_payload_iov(payload_list=made, iov_id=iov.id)
-    payload_lists.attach_payload_list(global_tag="tag", payload_list=made)
-    insert("tag", 0, "d")
-    before = known("tag")
-    assert numbers(prune("--keep", "10")) == (0, 0, 2, 2, 0, 0)
-    assert known("tag") == before
-
-
-def test_the_documents_of_changes_that_stay_do_not_change():
-    make_history(revisions=6)
-    insert("tag", 5, "cuts")
-    insert("tag", 0, "noise", kind="Noise")
-
-    def document(revision):
-        before, after, groups = read_change(GlobalTagChange.objects.get(revision=revision))
-        return before, after, [(side, list(rows)) for side, rows in groups]
-
-    with transaction.atomic():
-        was = {revision: document(revision) for revision in range(1, 9)}
-    prune("--keep", "4")
-    with transaction.atomic():
-        assert {revision: document(revision) for revision in (6, 7, 8)} == {
-            revision: was[revision] for revision in (6, 7, 8)
-        }
-        # The state before revision 5 is needed for this.
-        with pytest.raises(RevisionPrunedError):
-            document(5)
-
-
 def test_a_dry_run_counts_and_changes_nothing():
     make_history(revisions=6)
     before, rows = known("tag"), rows_of_history()
@@ -174,26 +93,6 @@ def test_a_dry_run_counts_and_changes_nothing():
     assert (known("tag"), rows_of_history()) == (before, rows)
     assert counted.startswith("Would prune")
     assert numbers(counted) == numbers(prune("--keep", "2"))
-
-
-@pytest.mark.parametrize("batch", [1, 2, 3, 1000])
-def test_batches_of_any_size_leave_the_same(batch):
-    make_history("one", revisions=7)
-    make_history("two", revisions=4)
-    global_tags.delete_global_tag(name="two")
-    before = known("one")
-    pruned = pruning.prune_history(limit=pruning.Limit(keep=2), batch=batch)
-    assert (pruned.revisions, pruned.tags, pruned.memberships, pruned.deleted_tags) == (5 + 3, 2, 0, 0)
-    assert known("one") == {revision: before[revision] for revision in (6, 7)}
-    assert PayloadIOVHistory.objects.count() == 2 and PayloadListVersion.objects.count() == 3
-
-
-def test_rows_of_a_history_that_was_dropped_are_deleted():
-    make_history("seeded", revisions=4)
-    global_tags.delete_global_tag(name="seeded", keep_history=False)
-    assert PayloadIOVHistory.objects.exists()
-    prune("--keep", "1000")
-    assert rows_of_history() == [0, 0, 0, 0]
 
 
 @pytest.mark.parametrize(

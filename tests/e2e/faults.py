@@ -3,13 +3,12 @@
 import signal
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 
 import psutil
 import psycopg2
 
-from tests.e2e.service import JobClient, Service
+from tests.e2e.service import Service
 
 LOOKUP = "payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0"
 
@@ -47,38 +46,8 @@ def locked(service: Service, table: str) -> Iterator[psycopg2.extensions.connect
         yield holder
 
 
-@contextmanager
-def occupied(service: Service) -> Iterator[None]:
-    """Inside the block both threads of the service wait for a lock that another connection holds."""
-    with locked(service, "PayloadType") as holder, ThreadPoolExecutor(2) as pool:
-        writes = [
-            pool.submit(JobClient(service.port).call, "POST", "pt", {"name": f"Occupying{number}"})
-            for number in range(2)
-        ]
-        time.sleep(0.5)
-        yield
-        holder.rollback()
-        assert [write.result()[0] for write in writes] == [200, 200]
-
-
 def seconds(call: Callable[[], object]) -> float:
     """How long a call takes."""
     begin = time.monotonic()
     call()
     return time.monotonic() - begin
-
-
-def respond_to_all(service: Service) -> bool:
-    """Whether all of 400 lookups, 24 at a time, get 200, so that each thread of each process has a connection."""
-    with ThreadPoolExecutor(24) as pool:
-        return set(pool.map(lambda _: JobClient(service.port).call("GET", LOOKUP)[0], range(400))) == {200}
-
-
-def wait_for_recovery(service: Service) -> None:
-    """Wait until each thread of each process responds again.
-
-    Each process tries one connection first, and its other requests get 504 meanwhile.
-    """
-    deadline = time.monotonic() + 60
-    while not respond_to_all(service):
-        assert time.monotonic() < deadline

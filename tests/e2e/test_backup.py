@@ -1,24 +1,13 @@
 """Backups of a running service, and the state of the service after they are restored."""
 
-import os
-import subprocess
-import sys
 import time
 from email.utils import parsedate_to_datetime
-from pathlib import Path
 
-import psutil
 import pytest
 
-from cdb.embedded import binaries
-from cdb.env import ROOT
-from loadtests.service import free_port
 from tests.e2e.service import JobClient, raw
-from tests.programs import require
 
 LOOKUP = "payloadiovs/?gtName=tiny&majorIOV=900&minorIOV=0"
-# Debian's PostgreSQL 15, the oldest server into which dumps are restored.
-DEBIAN = Path("/usr/lib/postgresql/15/bin")
 
 
 class Backed:
@@ -133,59 +122,3 @@ def test_each_error_of_backup_and_restore_is_one_line_and_loses_nothing(backed, 
     assert backed.client.call("DELETE", "deleteGlobalTag/tiny")[0] == 200
     assert backed.service.stop() == 0
     assert "has content; with --replace" in backed.refused("restore")
-
-
-@pytest.fixture
-def debian(new_directory):
-    """The URL of a server of Debian's PostgreSQL 15."""
-    require(str(DEBIAN / "postgres"))
-    directory = new_directory()
-    directory.chmod(0o711)
-    (directory / "data").mkdir()
-    account = binaries.account()
-    options = {}
-    if account:
-        os.chown(directory / "data", account.pw_uid, account.pw_gid)
-        options = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
-    port, quiet = free_port(), {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": "/"}
-    initdb = [DEBIAN / "initdb", "-D", directory / "data", "-U", "cdb", "-E", "UTF8", "--auth=trust"]
-    subprocess.run(initdb, check=True, **quiet, **options)
-    words = [
-        "-c",
-        f"port={port}",
-        "-c",
-        "listen_addresses=127.0.0.1",
-        "-c",
-        "unix_socket_directories=",
-        "-c",
-        "fsync=off",
-    ]
-    server = subprocess.Popen([DEBIAN / "postgres", "-D", directory / "data", *words], **quiet, **options)
-    try:
-        url = f"postgresql://cdb@127.0.0.1:{port}/postgres"
-        ready = [DEBIAN / "pg_isready", "-d", url]
-        while subprocess.run(ready, check=False, **quiet).returncode:
-            assert server.poll() is None
-            time.sleep(0.1)
-        subprocess.run(
-            [DEBIAN / "createdb", "-h", "127.0.0.1", "-p", str(port), "-U", "cdb", "cdb"], check=True, **quiet
-        )
-        yield url.replace("/postgres", "/cdb")
-    finally:
-        psutil.Process(server.pid).terminate()
-        server.wait(30)
-
-
-def test_a_backup_is_restored_into_the_oldest_server(backed, debian, fresh):
-    backed.write("A")
-    expected = backed.client.get(LOOKUP)
-    backed.manage("backup")
-    environment = backed.service.environment | {"DATABASE_URL": debian}
-    command = [sys.executable, "manage.py", "restore", str(backed.file)]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    other = fresh("other", DATABASE_URL=debian).start()
-    client = JobClient(other.port)
-    assert client.get(LOOKUP) == expected
-    assert client.call("POST", "pt", {"name": "Later"})[0] == 200
-    assert other.stop() == 0

@@ -55,8 +55,3 @@ def test_inclusive_ends(belle):
     ask = "payloadiovs/?gtName=data_prompt&majorIOV=8&minorIOV={}&shape=dict&strict=1"
     assert [row["payload_url"] for row in belle.get(ask.format(20))] == ["run10"]
     assert [row["payload_url"] for row in belle.get(ask.format(21))] == ["run21"]
-
-
-def test_an_unknown_tag_is_404(belle):
-    status, error = belle.call("GET", "globalTag/missing")
-    assert status == 404 and error["detail"]

@@ -1,14 +1,10 @@
 """Compiled tags in a running service: which are made by themselves, used, and deleted."""
 
-import contextlib
-import os
 import resource
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 
-import psutil
 import pytest
 
 from cdb.env import ROOT
@@ -127,55 +123,6 @@ def statuses(service, revision):
     return {look_up(service, "past", f"&rev={revision}")[0] for _ in range(20)}
 
 
-def test_a_deleted_tag_loses_its_files(compiling):
-    client = JobClient(compiling.port)
-    assert client.call("POST", "cloneGlobalTag/tiny/gone")[0] == 200
-    compile_now(compiling, "gone")
-    assert client.call("DELETE", "deleteGlobalTag/gone")[0] == 200
-    assert look_up(compiling, "gone")[0] == 404
-    eventually(lambda: "gone" in tags(compiling), False)
-
-
-def test_damaged_files_are_noticed_and_deleted(compiling):
-    client = JobClient(compiling.port)
-    assert client.call("POST", "cloneGlobalTag/tiny/hurt")[0] == 200
-    compile_now(compiling, "hurt")
-    expected = look_up(compiling, "hurt")
-    [directory] = [path for path in (compiling.data / "compiled" / "tags").iterdir() if b'"hurt"' in manifest(path)]
-    os.truncate(directory / "rows.copy", 100)
-    assert {look_up(compiling, "hurt") for _ in range(20)} == {expected}
-    eventually(lambda: "hurt" in tags(compiling), False)
-    assert Metrics(compiling.port).sum("cdb_compiled_damaged_total") >= 1
-
-
-def manifest(path):
-    return (path / "manifest.json").read_bytes()
-
-
-def test_another_process_goes_on_when_one_is_killed(compiling):
-    compile_now(compiling, "tiny")
-    for process in psutil.Process(compiling.process.pid).children(recursive=True):
-        # Processes of PostgreSQL and of the compilation come and go.
-        with contextlib.suppress(psutil.NoSuchProcess):
-            if "gunicorn" in process.cmdline() and process.parent().pid != compiling.process.pid:
-                process.kill()
-    eventually(lambda: look_up(compiling)[0], 200)
-    client = JobClient(compiling.port)
-    assert client.call("POST", "cloneGlobalTag/tiny/after")[0] == 200
-    compile_now(compiling, "after")
-    assert client.call("DELETE", "deleteGlobalTag/after")[0] == 200
-    eventually(lambda: "after" in tags(compiling), False)
-
-
-def test_the_least_recently_used_is_deleted_if_there_are_too_many(fresh):
-    service = fresh(CDB_COMPILED_BYTES="60000").start()
-    client = JobClient(service.port)
-    for number in range(3):
-        assert client.call("POST", f"cloneGlobalTag/tiny/copy{number}")[0] == 200
-        compile_now(service, f"copy{number}")
-    eventually(lambda: tags(service), {"copy1", "copy2"})
-
-
 def test_a_reload_keeps_compiled_tags(needs_packages, fresh):
     service = fresh("serve", "serve", CDB_COMPILED_BYTES="50000000").start()
     compile_now(service, "tiny")
@@ -189,30 +136,6 @@ def test_a_reload_keeps_compiled_tags(needs_packages, fresh):
     assert client.call("DELETE", "deleteGlobalTag/gone")[0] == 200
     eventually(lambda: "gone" in tags(service), False)
     assert service.stop() == 0
-
-
-def compile_killed(service, name, seconds):
-    """Start the command, and kill it after some time."""
-    with subprocess.Popen(
-        [sys.executable, "manage.py", "compile_tag", name],
-        cwd=ROOT,
-        env=service.environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    ) as process:
-        time.sleep(seconds)
-        process.kill()
-
-
-def test_a_compilation_that_is_killed_leaves_nothing(compiling):
-    assert compiling.manage("seed_scenario", "moderate").returncode == 0
-    expected = look_up(compiling, "moderate")
-    for seconds in (0.5, 0.6, 0.7, 0.8, 0.9, 1.0):
-        compile_killed(compiling, "moderate", seconds)
-        assert look_up(compiling, "moderate") == expected
-    eventually(lambda: list((compiling.data / "compiled" / "tags").glob(".new-*")), [])
-    compile_now(compiling, "moderate")
-    assert look_up(compiling, "moderate") == expected
 
 
 def test_a_disk_that_is_full_is_one_clear_error(compiling):

@@ -157,12 +157,6 @@ def test_delete_a_payload_type_with_its_lists(cpp, made):
     assert payload_type not in [one["name"] for one in cpp.get("pt")]
 
 
-def test_a_second_tag_of_that_name_is_refused_with_the_message_the_client_looks_for(cpp, names):
-    cpp.create_global_tag(names[0])
-    status, parsed = cpp.call("POST", "gt", {"name": names[0], "status": "unlocked"})
-    assert (status, parsed["name"]) == (400, ["global tag with this name already exists."])
-
-
 def test_64_bit_moments(cpp, made):
     tag, payload_type = made
     cpp.insert_payload(tag, payload_type, "time", (0, 1_700_000_000_123_456_789), (0, 1_700_000_000_123_456_790))

@@ -63,21 +63,6 @@ def test_debug_adds_the_toolbar_around_the_same_service(tmp_path):
     assert found["urls"] == ["^__debug__/", *without["urls"]]
 
 
-HIDDEN = "import sys; sys.modules['debug_toolbar'] = None; from cdb.management import command_line; "
-HELP = HIDDEN + "sys.exit(command_line.main(['manage.py', 'help']))"
-
-
-def test_without_the_package_debug_says_in_one_line_how_to_get_it(tmp_path):
-    result = run(HELP, tmp_path, DEBUG="1")
-    assert result.returncode == 1
-    [line] = result.stderr.splitlines()
-    assert line.startswith("cdb: ") and "make setup-dev" in line
-
-
-def test_without_debug_the_package_is_not_needed(tmp_path):
-    assert run(HELP, tmp_path).returncode == 0
-
-
 @pytest.mark.parametrize(
     ("debug", "requirements"),
     [
@@ -90,9 +75,3 @@ def test_without_debug_the_package_is_not_needed(tmp_path):
 def test_make_run_installs_what_it_needs(debug, requirements):
     planned = subprocess.run(["make", "-n", "run", f"DEBUG={debug}"], cwd=env.ROOT, capture_output=True, text=True)
     assert f"deploy/setup.sh {requirements}" in planned.stdout.splitlines()
-
-
-@pytest.mark.parametrize(("variables", "workers"), [({"DEBUG": "1"}, 1), ({"DEBUG": "1", "CDB_WORKERS": "3"}, 3)])
-def test_with_debug_there_is_one_process_unless_told_otherwise(tmp_path, variables, workers):
-    code = "from cdb.serving import sizes; print(sizes.lookup_workers())"
-    assert run(code, tmp_path, **variables).stdout == f"{workers}\n"

@@ -10,7 +10,6 @@ import time
 from pathlib import Path
 
 import psutil
-import pytest
 
 from cdb.env import ROOT
 from tests.e2e.faults import LOOKUP
@@ -106,21 +105,6 @@ def test_each_command_of_the_tutorial_prints_what_the_page_shows(fresh, tmp_path
             assert [line.rstrip() for line in printed.splitlines()] == shown.splitlines(), command
 
 
-@needs("curl")
-def test_a_request_is_followed_with_the_commands_of_the_page(fresh, needs_packages, tmp_path):
-    service = fresh(command="serve").start()
-    paste(service, commands("problems.md", "### Log all statements")[0], tmp_path)
-    deadline = time.monotonic() + 60
-    while True:
-        [follow] = commands("problems.md", "### Follow a request")
-        printed = paste(service, follow, tmp_path)
-        # nginx writes its log once in a second.
-        if all(part in printed for part in ('"pool":"lookups"', '"event":"finished"', "/*request_id=job-4711*/")):
-            break
-        assert time.monotonic() < deadline, printed
-        time.sleep(0.5)
-
-
 def test_a_replica_is_made_with_the_commands_of_the_page(fresh, tmp_path):
     service = fresh().start()
     [text] = commands("deploy.md", "### Set up a replica")
@@ -146,9 +130,3 @@ def test_a_replica_is_made_with_the_commands_of_the_page(fresh, tmp_path):
 def is_read(service):
     """Whether the replica is in rotation, as the log tells."""
     return any("is in rotation" in line for line in service.lines)
-
-
-@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
-def test_no_command_names_a_port_that_may_be_another_one(page):
-    blocks = re.findall(r"```sh\n(.*?)```", page.read_text(), re.DOTALL)
-    assert not [block for block in blocks if ":8000/" in block]

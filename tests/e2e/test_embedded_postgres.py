@@ -65,23 +65,6 @@ def test_a_data_directory_with_an_awkward_name_works(fresh, name):
     assert service.family() == []
 
 
-def test_variables_of_libpq_do_not_divert_it(fresh):
-    service = fresh(is_first_start=True, PGPORT="5433", PGHOSTADDR="127.0.0.1", PGDATABASE="elsewhere").start()
-    assert len(JobClient(service.port).get("globalTags")) == 1
-    service.stop()
-    assert service.family() == []
-
-
-def test_a_short_use_of_the_embedded_server_leaves_no_process(new_directory):
-    directory = new_directory()
-    for _ in range(10):
-        server = EmbeddedPostgres(directory / "postgres")
-        server.acquire()
-        server.release()
-        commands = [" ".join(process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"])]
-        assert [command for command in commands if str(directory) in command] == []
-
-
 def test_a_server_whose_parent_does_not_collect_it_counts_as_ended(new_directory):
     directory = new_directory() / "postgres"
     script = (

@@ -1,12 +1,9 @@
 """HTTP over a real socket: behaviour that an in-process client cannot show."""
 
-import contextlib
 import json
 import os
-import signal
 import socket
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import psutil
 import pytest
@@ -54,22 +51,6 @@ def test_characters_that_must_be_percent_encoded_are_named(served, name):
     assert json.loads(body)["code"] == "malformed_request"
 
 
-@pytest.mark.parametrize("name", ["a<b", "a>b", 'a"b', "a`b", "a|b", "a{b}"])
-def test_other_unusual_characters_are_part_of_a_name(served, name):
-    for path in (f"globalTag/{name}?light", f"payloadiovs/?gtName={name}&majorIOV=1&minorIOV=1"):
-        target = f"/api/cdb_rest/{path}".encode()
-        status, headers, body = raw(served.port, b"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n" % target)
-        assert (status, headers["content-type"]) == (404, "application/json"), body
-        assert f" {name}." in json.loads(body)["detail"]
-
-
-def test_a_head_of_half_a_megabyte_is_refused_with_a_body(served):
-    with socket.create_connection(("127.0.0.1", served.port)) as connection:
-        with contextlib.suppress(ConnectionError):
-            connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 500_000 + b"\r\n\r\n")
-        assert b'"code":"malformed_request"' in connection.recv(65536)
-
-
 @pytest.mark.parametrize("method", [b"POST", b"PUT", b"DELETE", b"GET"])
 @pytest.mark.parametrize("path", [b"gt", b"globalTags", b"nothing/here", b"cloneGlobalTag/missing/x"])
 @pytest.mark.parametrize("megabytes", [1, 40])
@@ -81,29 +62,6 @@ def test_the_response_to_an_unwanted_body_arrives(served, method, path, megabyte
     assert status in (200, 400, 404, 405, 413)
     assert (status == 413) == (megabytes == 40)
     assert headers["content-type"] == "application/json" and json.loads(body)
-
-
-def test_head_has_the_length_of_get_and_no_body(service):
-    with socket.create_connection(("127.0.0.1", service.port)) as connection:
-        connection.sendall(request(b"HEAD", b"globalTags") + request(b"GET", b"globalTags", b"Connection: close\r\n"))
-        data = b""
-        while piece := connection.recv(65536):
-            data += piece
-    first, second, body = data.split(b"\r\n\r\n")
-    assert second.startswith(b"HTTP/1.1 200")
-    length = next(line for line in first.split(b"\r\n") if line.lower().startswith(b"content-length"))
-    assert length.lower() == b"content-length: %d" % len(body)
-
-
-def test_answers_are_complete_when_many_ask_at_once(service):
-    service.manage("seed_scenario", "tiny", "--layout", "sequential", "--global-tag", "numbered")
-
-    def ask(number):
-        return JobClient(service.port).get(f"payloadiovs/?gtName=numbered&majorIOV={number % 10}&minorIOV=0")
-
-    with ThreadPoolExecutor(50) as pool:
-        answers = list(pool.map(ask, range(500)))
-    assert all([row[4] for row in answer] == [number % 10] * 10 for number, answer in enumerate(answers))
 
 
 def test_while_the_database_is_away_answers_are_504_and_then_all_is_well_again(fresh, new_directory):
@@ -131,42 +89,6 @@ def test_while_the_database_is_away_answers_are_504_and_then_all_is_well_again(f
     assert all(client.call("POST", "gt", {"name": f"x{n}", "status": "unlocked"})[0] == 200 for n in range(50))
     service.stop()
     server.release()
-
-
-def test_when_the_database_dies_hard_a_lookup_is_504_or_right_but_never_500(fresh):
-    service = fresh(CDB_WORKERS="1", CDB_THREADS="2").start()
-    client = JobClient(service.port)
-    lookup = "payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0"
-    before = client.get(lookup)
-    for _ in range(2):
-        os.kill(int((service.data / "postgres" / "data" / "postmaster.pid").read_text().split()[0]), signal.SIGQUIT)
-        answers = []
-        deadline = time.monotonic() + 30
-        # Until it has come back for a while.
-        while answers[-50:] != [(200, before)] * 50 and time.monotonic() < deadline:
-            answers.append(client.call("GET", lookup))
-        assert {status for status, _ in answers} <= {200, 504}
-        assert all(answer == before for status, answer in answers if status == 200)
-        assert answers[-1][0] == 200
-    service.stop()
-
-
-def test_clients_that_fall_silent_do_not_hold_the_service_for_good(served):
-    begun = [request(b"POST", b"pt", b"Content-Type: application/json\r\nContent-Length: 50\r\n"), b"GET /api", b""]
-    silent = []
-    for number in range(90):
-        silent.append(socket.create_connection(("127.0.0.1", served.port), timeout=120))
-        silent[-1].sendall(begun[number % 3])
-    client = JobClient(served.port)
-    assert len(client.get("payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0")) == 10
-    assert client.call("POST", "pt", {"name": "Beside"})[0] == 200
-    for number, connection in enumerate(silent):
-        # One that has sent nothing may stay for longer.
-        if number % 3 < 2:
-            with contextlib.suppress(ConnectionResetError):
-                while connection.recv(65536):
-                    pass
-        connection.close()
 
 
 def test_nested_answers_of_half_a_million_iovs_are_streamed_in_bounded_memory(fresh):

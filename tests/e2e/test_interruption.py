@@ -1,6 +1,5 @@
 """Commands that are interrupted, or run at the same time, while the database executes their statements."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -41,14 +40,6 @@ def connection(connect):
     opened = connect()
     opened.cursor().execute('TRUNCATE "PayloadIOV" CASCADE')
     return opened
-
-
-@pytest.fixture
-def writer(connect):
-    """Another connection, in a transaction that a new index has to wait for."""
-    with connect().cursor() as cursor:
-        cursor.execute('BEGIN; LOCK TABLE "PayloadIOV" IN ROW EXCLUSIVE MODE')
-        yield cursor
 
 
 def begin(service, *arguments):
@@ -101,38 +92,3 @@ def test_an_interrupted_import_leaves_nothing_and_says_so_by_its_code(running, c
     assert value(connection, 'SELECT count(*) FROM "PayloadType"') == 0
     assert value(connection, 'SELECT count(*) FROM "GlobalTagChange"') == 0
     assert JobClient(running.port).get("globalTags") == []
-
-
-WAITING = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'CREATE INDEX%' AND wait_event_type = 'Lock'"
-
-
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_command_that_waits_in_the_database_ends_when_told_to(running, connection, writer, number, code):
-    creating = begin(running, "strategy_indexes", "create")
-    wait_until(lambda: value(connection, WAITING))
-    creating.send_signal(number)
-    out, err = creating.communicate(timeout=10)
-    assert (creating.returncode, out, err) == (code, "", "")
-    wait_until(lambda: value(connection, WAITING) == 0)
-    writer.execute("COMMIT")
-    assert "is incomplete and is created again" in running.manage("strategy_indexes", "create").stdout
-    assert "Indexes dropped: 2 of 2" in running.manage("strategy_indexes", "drop").stdout
-
-
-def test_an_index_that_another_session_creates_is_left_alone(running, connection, writer):
-    first = begin(running, "strategy_indexes", "create")
-    wait_until(lambda: value(connection, WAITING))
-    second = running.manage("strategy_indexes", "create")
-    assert second.returncode == 1
-    [line] = second.stderr.splitlines()
-    assert "is being created by another process" in line
-    writer.execute("COMMIT")
-    out, err = first.communicate(timeout=30)
-    assert (first.returncode, err) == (0, "") and "Indexes created: 2 of 2" in out
-    assert "Indexes dropped: 2 of 2" in running.manage("strategy_indexes", "drop").stdout
-
-
-@pytest.mark.parametrize("command", [("seed_scenario", "tiny"), ("explain_lookup",)])
-def test_an_argument_that_is_no_text_is_one_line(running, command):
-    odd = running.manage(*command, "--global-tag", os.fsdecode(b"a\xff"))
-    assert (odd.returncode, odd.stdout, odd.stderr) == (1, "", "cdb: arguments must be UTF-8\n")

@@ -49,27 +49,6 @@ def test_every_command_refuses_the_other_mode_in_one_line(service, fresh, comman
     assert state(service) == before
 
 
-def test_the_embedded_database_has_its_mode_too(fresh):
-    service = fresh(SCENARIO="none").start()
-    service.stop()
-    other = fresh(CDB_IOV_MODE="discrete")
-    for command in ("run", "serve", "check_intervals"):
-        assert other.manage(command).stderr == f"cdb: {CONFLICT}\n"
-    assert service.family() == []
-    assert service.start().stop() == 0
-
-
-def test_a_database_that_is_made_in_discrete_mode_stays_so(fresh):
-    service = fresh(CDB_IOV_MODE="discrete").start()
-    service.stop()
-    refused = fresh().manage("check_intervals")
-    assert (
-        refused.stderr
-        == "cdb: the database was created with CDB_IOV_MODE=discrete; it cannot be used with CDB_IOV_MODE=continuous\n"
-    )
-    assert service.manage("check_intervals").returncode == 0
-
-
 def gunicorn(service):
     """gunicorn alone, as in a container."""
     bind = f"127.0.0.1:{service.port}"

@@ -14,7 +14,7 @@ from cdb.env import ROOT
 from loadtests.service import free_port
 from tests.e2e.cookies import Browser
 from tests.e2e.identity_provider import CLIENT_ID, CLIENT_SECRET, PASSWORD
-from tests.e2e.service import JobClient, Service
+from tests.e2e.service import Service
 
 LOCK = "/api/cdb_rest/gt_change_status/tiny/unlocked"
 ISSUERS = """
@@ -135,13 +135,6 @@ def test_an_expert_logs_in_and_has_the_role_of_the_group(setting, page):
     assert "/admin/login/" in page.url
 
 
-def test_a_person_without_a_group_has_no_permission(setting, page):
-    service, _ = setting
-    log_in(page, service, "mallory")
-    assert whoami(page, service)["permissions"] == []
-    assert write(page, service) == 403
-
-
 def test_an_administrator_reaches_the_admin_from_its_login_page_and_adds_a_rule(setting, page):
     service, _ = setting
     log_in(page, service, "root", "/admin/login/")
@@ -178,40 +171,6 @@ def test_a_revoked_person_leaves_the_admin_at_once(setting, page):
     assert "/admin/login/" in page.url
 
 
-def test_a_wrong_password_at_the_provider_is_no_login(setting, page):
-    service, _ = setting
-    page.goto(f"http://127.0.0.1:{service.port}/oidc/authenticate/")
-    page.get_by_label("Name").fill("alice")
-    page.get_by_label("Password").fill("wrong")
-    page.get_by_role("button").click()
-    expect(page.get_by_role("heading", name="Login failed")).to_be_visible()
-    assert whoami(page, service)["method"] == ""
-
-
-def test_a_session_is_a_new_one_after_the_login(setting, page):
-    service, _ = setting
-    page.goto(f"http://127.0.0.1:{service.port}/oidc/authenticate/")
-    before = {cookie["name"]: cookie["value"] for cookie in page.context.cookies()}["sessionid"]
-    page.get_by_label("Name").fill("alice")
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button").click()
-    expect(page.get_by_role("heading", name="cdb")).to_be_visible()
-    after = {cookie["name"]: cookie["value"] for cookie in page.context.cookies()}["sessionid"]
-    assert before != after
-    stolen = Browser(service.port)
-    stolen.cookies["sessionid"] = before
-    status, _, body = stolen("GET", "/api/cdb_rest/whoami")
-    assert status == 200 and json.loads(body)["method"] == ""
-
-
-@pytest.mark.parametrize("target", ["https://evil.example.org/", "//evil.example.org", "javascript:alert(1)"])
-def test_a_login_does_not_lead_to_another_site(setting, page, target):
-    service, _ = setting
-    log_in(page, service, "alice", f"/oidc/authenticate/?next={target}")
-    expect(page.get_by_role("heading", name="cdb")).to_be_visible()
-    assert page.url == f"http://127.0.0.1:{service.port}/"
-
-
 @pytest.mark.parametrize(
     "query",
     [
@@ -233,43 +192,3 @@ def test_a_forged_callback_is_no_login(setting, query):
     assert status in (400, 403)
     _, _, body = browser("GET", "/api/cdb_rest/whoami")
     assert json.loads(body)["method"] == ""
-
-
-def test_a_login_works_after_the_provider_rotated_its_keys(setting, page, browser):
-    service, provider = setting
-    log_in(page, service, "alice")
-    assert whoami(page, service)["method"] == "session"
-    provider.rotate()
-    deadline = time.monotonic() + 120
-    while True:
-        # The service asks for new keys at most once in a minute.
-        context = browser.new_context()
-        log_in(context.new_page(), service, "alice")
-        is_logged_in = whoami(context.pages[0], service)["method"] == "session"
-        context.close()
-        if is_logged_in:
-            break
-        assert time.monotonic() < deadline
-        time.sleep(2)
-
-
-def test_a_provider_that_is_killed_fails_logins_only(setting, page, browser):
-    service, provider = setting
-    log_in(page, service, "alice")
-    provider.kill()
-    try:
-        # The session goes on.
-        assert write(page, service) == 200
-        assert JobClient(service.port).get("payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0")
-        context = browser.new_context()
-        other = context.new_page()
-        # The endpoints are remembered, so the browser is sent to the provider, which does not respond.
-        redirected = other.request.get(f"http://127.0.0.1:{service.port}/oidc/authenticate/", max_redirects=0)
-        assert redirected.status == 302
-        state = re.search(r"state=(\w+)", redirected.headers["location"])[1]
-        failed = other.request.get(f"http://127.0.0.1:{service.port}/oidc/callback/?code=x&state={state}")
-        assert failed.status == 504 and "does not respond" in failed.text()
-        context.close()
-    finally:
-        provider.start()
-    log_in(page, service, "alice")

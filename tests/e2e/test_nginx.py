@@ -10,8 +10,6 @@ from tests.e2e.behind_nginx import PREFIX, ask
 from tests.e2e.refused import REFUSED, request
 from tests.e2e.service import JobClient, raw
 
-MANY_FIELDS = b"".join(b"X-%d: 1\r\n" % number for number in range(150))
-
 
 @pytest.mark.parametrize("name", ["Ösel", "a b", "a%b", "a+b", "a;b", "..", "a\\b", "ß?#"])
 def test_a_name_reaches_the_service_as_the_client_sent_it(served, service, name):
@@ -54,20 +52,6 @@ def test_the_response_to_an_unwanted_body_arrives(served, method, path, megabyte
     assert headers["content-type"] == "application/json" and json.loads(body)
 
 
-def test_a_body_a_little_too_large_is_refused_by_the_service_itself(served):
-    sent = request(b"POST", b"pt", b"Content-Type: application/json\r\n", b" " * (16 * 1024 * 1024 + 1))
-    status, _, body = raw(served.port, sent)
-    assert status == 413 and "16777217 bytes" in json.loads(body)["detail"]
-
-
-def test_a_chunked_body_is_refused_as_the_service_alone_does(served):
-    name = f"chunked{uuid.uuid4().hex}"
-    content = json.dumps({"name": name}).encode()
-    head = request(b"POST", b"pt", b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n")
-    status, _, body = raw(served.port, head + b"%x\r\n%s\r\n0\r\n\r\n" % (len(content), content))
-    assert status == 400 and json.loads(body)["code"] == "length_required"
-
-
 @pytest.mark.parametrize("host", [b"", b"Host: localhost\r\n"])
 @pytest.mark.parametrize("path", [b"globalTags", b"gt"])
 def test_a_client_of_http_1_0_gets_the_whole_answer_and_a_closed_connection(served, host, path):
@@ -79,24 +63,6 @@ def test_a_client_of_http_1_0_gets_the_whole_answer_and_a_closed_connection(serv
     head, _, body = received.partition(b"\r\n\r\n")
     assert b" 200 " in head.split(b"\r\n")[0] and b"chunked" not in head.lower()
     assert any(tag["name"] == "tiny" for tag in json.loads(body))
-
-
-@pytest.mark.parametrize("path", [b"globalTags", b"gtstatus", b"payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0"])
-def test_head_has_the_length_of_get_and_no_body(served, path):
-    with socket.create_connection(("127.0.0.1", served.port), timeout=30) as connection:
-        connection.sendall(request(b"HEAD", path) + request(b"GET", path, b"Connection: close\r\n"))
-        data = b""
-        while piece := connection.recv(65536):
-            data += piece
-    first, second, body = data.split(b"\r\n\r\n")
-    assert first.startswith(b"HTTP/1.1 200") and second.startswith(b"HTTP/1.1 200")
-    length = next(line for line in first.split(b"\r\n") if line.lower().startswith(b"content-length"))
-    assert length == b"Content-Length: %d" % len(body)
-
-
-def test_a_part_of_an_answer_is_not_to_be_had(served):
-    status, _, rows = ask(served, "GET", f"{PREFIX}payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0", Range="bytes=0-9")
-    assert status == 200 and len(rows) == 10
 
 
 def test_clients_that_fall_silent_are_let_go(served):
@@ -115,26 +81,6 @@ def test_clients_that_fall_silent_are_let_go(served):
             continue
         finally:
             connection.close()
-
-
-def test_http_0_9_is_refused_as_an_answer_without_a_status_would_not_tell_errors(served):
-    for path in ("/health/live", f"{PREFIX}globalTags", f"{PREFIX}gt"):
-        with socket.create_connection(("127.0.0.1", served.port), timeout=30) as connection:
-            connection.sendall(f"GET {path}\r\n".encode())
-            received = b""
-            while piece := connection.recv(65536):
-                received += piece
-        assert json.loads(received)["code"] == "malformed_request"
-
-
-@pytest.mark.parametrize(
-    ("shape", "fields"),
-    [("served", MANY_FIELDS), ("service", MANY_FIELDS), ("service", b"X: " + b"x" * 1_000_000 + b"\r\n")],
-    ids=["served", "service", "service-long"],
-)
-def test_too_many_header_fields_are_refused(request, shape, fields):
-    port = request.getfixturevalue(shape).port
-    assert raw(port, b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n" + fields + b"\r\n")[0] == 431
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.1"])

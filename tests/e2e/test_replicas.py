@@ -55,15 +55,6 @@ def test_the_replica_does_the_reading(pair, path, words):
     assert primary + replica == 20 and replica >= 20
 
 
-def test_frozen_tags_cost_the_primary_nothing_and_others_a_look_at_their_state(pair):
-    for tag, looks in (("tiny", 0), ("fresh", 20)):
-        statements = Statements(pair)
-        for _ in range(20):
-            pair.client.get(LOOKUP.format(tag))
-        # With a quotation mark: the process that compiles tags asks about several at once (= ANY).
-        assert statements.count(f"WHERE tag.name = '{tag}'") == (looks, 0)
-
-
 def read_while_written(pair, disturb, rounds):
     """Let readers read while rows are written and `disturb` is called with each round's number; returns the readers."""
     acknowledged, done = [pair.newest()], threading.Event()
@@ -106,14 +97,6 @@ def test_reads_have_all_acknowledged_writes_also_if_a_replica_stops_replaying(pa
     pair.wait_until_in()
 
 
-def test_one_that_stays_behind_is_left_out_and_comes_back_by_itself(pair):
-    with pair.standby.replay_paused():
-        pair.insert(pair.newest() + 1)
-        pair.wait_until_in(False)
-        assert "s behind" in pair.lines("is out of rotation")[-1]
-    pair.wait_until_in()
-
-
 @pytest.mark.parametrize("how", ["kill", "stop"])
 def test_a_replica_that_ends_during_reads_fails_no_request_and_returns_to_rotation(pair, how):
     def disturb(number):
@@ -123,16 +106,6 @@ def test_a_replica_that_ends_during_reads_fails_no_request_and_returns_to_rotati
             pair.standby.start()
 
     read_while_written(pair, disturb, 20)
-    pair.wait_until_in()
-
-
-def test_one_that_says_nothing_is_not_waited_for_for_long(pair):
-    with pair.standby.frozen():
-        begin = time.monotonic()
-        assert pair.client.get(LOOKUP.format("tiny"))
-        # Two seconds for the replica, and as much again for a busy machine.
-        assert time.monotonic() - begin < 5
-        pair.wait_until_in(False)
     pair.wait_until_in()
 
 

@@ -17,8 +17,7 @@ import pytest
 
 from cdb.embedded import binaries
 from cdb.env import ROOT
-from cdb_rest.strategies.registry import STRATEGIES
-from tests.e2e.service import JobClient, raw
+from tests.e2e.service import JobClient
 
 
 @pytest.fixture
@@ -81,32 +80,6 @@ def test_when_only_the_command_is_killed_the_rest_does_not_hinder_the_next_start
     assert JobClient(service.port).get("globalTags")[0]["name"] == "tiny"
     service.stop()
     assert service.family() == []
-
-
-LOOKUP = "?gtName=tiny&majorIOV=5&minorIOV=0"
-STRATEGY_PATHS = ["payloadiovs_strategies/", *(f"payloadiovs_{name}/{LOOKUP}" for name in STRATEGIES)]
-
-
-def test_it_serves_the_strategies_to_compare_orm_and_sql(service):
-    client = JobClient(service.port)
-    expected = client.get(f"payloadiovs/{LOOKUP}")
-    assert len(expected) == 10
-    for name in ("orm_max", "orm_orderby", *STRATEGIES):
-        assert client.get(f"payloadiovs_{name}/{LOOKUP}") == expected, name
-    assert [entry["name"] for entry in client.get("payloadiovs_strategies/")] == list(STRATEGIES)
-    _, headers, _ = raw(service.port, f"GET /api/cdb_rest/payloadiovs_orm_max/{LOOKUP} HTTP/1.0\r\n\r\n".encode())
-    assert headers["x-content-type-options"] == "nosniff" and "content-security-policy" in headers
-
-
-@pytest.mark.parametrize("path", STRATEGY_PATHS)
-def test_the_production_shape_does_not_serve_them(served, path):
-    assert JobClient(served.port).call("GET", path)[0] == 404
-
-
-@pytest.mark.parametrize(("command", "setting", "status"), [("run", "0", 404), ("serve", "1", 200)])
-def test_the_setting_of_the_strategies_has_precedence(fresh, needs_packages, command, setting, status):
-    service = fresh(command=command, CDB_STRATEGIES=setting).start()
-    assert {JobClient(service.port).call("GET", path)[0] for path in STRATEGY_PATHS} == {status}
 
 
 def test_two_run_side_by_side(fresh, service):
@@ -209,8 +182,3 @@ def test_a_kill_while_it_starts_for_the_first_time_leaves_nothing_half_made(firs
     service.kill_everything()
     service.start()
     assert len(JobClient(service.port).get("payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0")) == 10
-
-
-def test_the_names_of_other_hosts_do_not_keep_it_from_starting(fresh):
-    service = fresh(CDB_ALLOWED_HOSTS="cdb.example.org").start()
-    assert len(JobClient(service.port).get("globalTags")) == 1

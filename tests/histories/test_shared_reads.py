@@ -6,14 +6,11 @@ from time import monotonic
 from unittest.mock import patch
 
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cdb_rest.http import hot_reads
-from cdb_rest.lookup import shared_reads, states
-from cdb_rest.lookup.shared_reads import SharedReads
+from cdb_rest.lookup import states
 from cdb_rest.models import PayloadType
 from cdb_rest.observe.request_context import RequestContext, current_context
 from tests.histories.test_etags import STEPS, TAGS, TYPES, clear, paths, play
@@ -99,52 +96,3 @@ def tag(api):
     insert(api, "Gain", 1, tag="a")
     with shared_in(({}, {})):
         yield "a"
-
-
-def queries_of(api, path, etag=None):
-    with CaptureQueriesContext(connection) as queries:
-        status, *_ = read(api, path, etag)
-    return status, len(queries)
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "globalTags",
-        "globalTag/a?light",
-        "gtPayloadLists/a",
-        "gtstatus",
-        "pt",
-        "payloadiovs/?gtName=a&majorIOV=2&minorIOV=0",
-    ],
-)
-def test_waiting_requests_are_confirmed_by_one_query(api, tag, waiting, path):
-    _, etag, _ = read(api, path)
-    waiting(monotonic())
-    assert [queries_of(api, path, etag) for _ in range(3)] == [(304, 1), (304, 0), (304, 0)]
-    # One that has just begun asks for itself.
-    waiting(monotonic())
-    assert queries_of(api, path, etag) == (304, 1)
-    # So does one of which it is unknown when it began.
-    waiting(None)
-    assert queries_of(api, path, etag) == (304, 1)
-
-
-def test_waiting_lookups_at_other_moments_use_the_compiled_tag(api, compiled_tags, tag, waiting):
-    compile_and_open(tag)
-    lookups = [f"payloadiovs/?gtName=a&majorIOV={major}&minorIOV=0" for major in range(4)]
-    waiting(monotonic())
-    assert [queries_of(api, path)[1] for path in lookups] == [1, 0, 0, 0]
-    waiting(None)
-    insert(api, "Gain", 2, tag=tag)
-    waiting(monotonic())
-    # The compiled tag lacks the new row, so each lookup asks for it.
-    assert [queries_of(api, path)[1] for path in lookups] == [1, 1, 1, 1]
-
-
-def test_the_number_of_kept_reads_is_limited(monkeypatch):
-    monkeypatch.setattr(shared_reads, "MOST_KEYS", 3)
-    reads = SharedReads()
-    for number in range(10):
-        reads.remember(f"tag{number}", states.SharedState(monotonic(), None))
-        assert len(reads._found) <= 3

@@ -1,10 +1,7 @@
 """The expected responses to lookups, compared with those of the service."""
 
-import importlib
 import json
 import random
-import subprocess
-import sys
 
 import pytest
 
@@ -15,10 +12,8 @@ from cdb_rest.scenarios.generator import rows_of_type
 from cdb_rest.scenarios.layouts import LAYOUTS
 from cdb_rest.scenarios.writer import write
 from cdb_rest.strategies import own
-from loadtests.content import starts
-from loadtests.content.expected import Expected, kind_of
+from loadtests.content.expected import Expected
 from loadtests.content.moments import PATTERNS, drawing
-from loadtests.recording import judged
 
 LARGEST = 2**63 - 1
 EDGES = [
@@ -87,45 +82,6 @@ def test_expected_describes_first_difference(expect):
     assert expected.fault(moment, expect("tiny", "realistic", 2).body(moment, False)) is not None
     with pytest.raises(ValueError, match="unexpected"):
         expected.fault(moment, b"<html>")
-
-
-@pytest.mark.parametrize(
-    ("body", "kind"),
-    [
-        (b"", "status 500: no body"),
-        (b"no room", "status 500: no room"),
-        (b"x" * 200, f"status 500: {'x' * 67}…"),
-    ],
-)
-def test_kind_of_failure_is_shortened_with_ellipsis(body, kind):
-    assert kind_of(judged(500, body, (200,), lambda: None)[1]) == kind
-
-
-def test_file_of_starts_is_used_until_generator_code_changes(expect, tmp_path, monkeypatch):
-    body = expect("tiny", "random", 1).body(Moment(2**30, 0), False)
-    [old] = tmp_path.glob("*.npy")
-    written = old.stat().st_mtime_ns
-    assert expect("tiny", "random", 1).body(Moment(2**30, 0), False) == body
-    assert old.stat().st_mtime_ns == written
-    monkeypatch.setattr(starts, "DRAWN_BY", (*starts.DRAWN_BY, importlib.import_module("cdb_rest.rules.moment")))
-    expect("tiny", "random", 1)
-    [new] = tmp_path.glob("*.npy")
-    assert new != old
-
-
-def test_concurrent_processes_generate_starts_once(tmp_path):
-    code = (
-        "import sys; from pathlib import Path; from loadtests.content.expected import Expected; "
-        "Expected('moderate', 'random', 3, directory=Path(sys.argv[1])); "
-        "print('gevent' in sys.modules or 'locust' in sys.modules)"
-    )
-    processes = [
-        subprocess.Popen([sys.executable, "-c", code, tmp_path], stdout=subprocess.PIPE, text=True) for _ in range(3)
-    ]
-    assert [process.communicate()[0] for process in processes] == ["False\n"] * 3
-    assert len(list(tmp_path.glob("*.npy"))) == 1
-    # The other file is the lock; no unfinished file is left.
-    assert len(list(tmp_path.iterdir())) == 2
 
 
 @pytest.mark.parametrize("layout", list(LAYOUTS))

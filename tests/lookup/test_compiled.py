@@ -150,15 +150,6 @@ def test_a_revision_needs_no_database(api, tag, django_assert_num_queries):
     check(as_of=AsOf(revision=early + 1))
 
 
-def test_validators_that_match(api, tag):
-    query = LookupQuery("tag", Moment(2, 0))
-    state = look_up(query).state
-    assert look_up(query, Validators((state.version,))).body is None
-    insert(api, "Noise", 2, url="other")
-    assert look_up(query, Validators((state.version,))).body is not None
-    assert look_up(query, ANY_STATE).body is None
-
-
 def test_a_tag_that_was_deleted_and_made_again(api, tag):
     api.delete("deleteGlobalTag/tag").ok()
     before = kinds()
@@ -190,11 +181,6 @@ def test_writes_by_sql_are_seen(api, tag, statement):
     check("changed" if "PayloadType" in statement else "all")
 
 
-def test_a_write_of_one_list_by_sql_leaves_the_others_compiled(tag):
-    execute("""UPDATE "PayloadIOV" SET checksum = 'by hand' WHERE id = (SELECT max(id) FROM "PayloadIOV")""")
-    check("changed")
-
-
 def test_changes_that_are_younger_than_an_open_transaction(api, tag, second_connection):
     """A long transaction, of another writer or in another database, does not make lists seem to have changed."""
     with second_connection.cursor() as cursor:
@@ -218,13 +204,5 @@ def test_a_transaction_that_was_open_during_the_compilation(api, tag, second_con
         recompile()
         cursor.execute("COMMIT")
     check("changed")
-    recompile()
-    check("confirmed")
-
-
-def test_another_database(tag):
-    """After a promotion of a standby, for example, nothing that was compiled before is used."""
-    execute("""INSERT INTO "Restoration" (first_revision, retired_names, comment) VALUES (1, '[]', '')""")
-    check("all")
     recompile()
     check("confirmed")

@@ -63,13 +63,6 @@ def test_a_missing_revision_is_null_and_missing_ends_are_open(ask, build):
     assert ask(1, 2).ok()[0][6:] == [OPEN, OPEN, None]
 
 
-def test_rows_are_ordered_by_payload_type_name_in_byte_order(ask, build):
-    tag = build.tag()
-    for name in ["b", "Zeta", "a", "_x", "é", "B", "a_1"]:
-        build.iov(build.list(tag, name), (0, 0))
-    assert [row[0] for row in ask(0, 0).ok()] == ["B", "Zeta", "_x", "a", "a_1", "b", "é"]
-
-
 def test_lists_without_an_answer_and_lists_of_other_tags_are_left_out(ask, build):
     tag = build.tag()
     build.list(tag, "Empty")
@@ -86,15 +79,6 @@ def test_an_unknown_tag_is_404_and_a_tag_without_lists_is_empty(ask, build):
     ask(1, 1, tag="missing").error(404, "global_tag_not_found")
     assert ask(1, 1, tag="empty").ok() == []
     assert ask(1, 1, tag="empty", shape="dict").ok() == []
-
-
-def test_neighbouring_minors_of_a_large_major_are_told_apart(ask, build):
-    # Their combined moments differ in the 29th digit only.
-    payload_list = build.list(build.tag())
-    for start, url in [(12, "a"), (15, "b"), (18, "c")]:
-        build.iov(payload_list, (1_700_000_000, start), url=url)
-    for minor, expected in [(11, []), (12, ["a"]), (14, ["a"]), (15, ["b"]), (17, ["b"]), (18, ["c"])]:
-        assert urls(ask(1_700_000_000, minor)) == expected, minor
 
 
 def test_the_last_moments_are_told_apart(ask, build):
@@ -131,11 +115,6 @@ def test_in_discrete_mode_the_last_end_but_one_is_not_open(ask, build, settings)
     assert urls(ask(OPEN, OPEN, strict=1)) == []
 
 
-def test_an_open_end_is_never_over(ask, build):
-    build.iov(build.list(build.tag()), (1, 0), url="a")
-    assert urls(ask(OPEN, OPEN, strict=1)) == ["a"]
-
-
 def test_a_moment_that_is_no_pair_of_64_bit_numbers_is_refused(ask, build):
     build.tag()
     for major in ("", "x", -1, 2**63, 1.5, "1e3", "0x1", "1_0", "%201", "\u0661"):
@@ -150,10 +129,3 @@ def test_missing_and_wrong_parameters_are_named(api, build):
     assert "minorIOV" in api.get("payloadiovs/?gtName=tag&majorIOV=1").error(400)["detail"]
     assert "shape" in api.get("payloadiovs/?gtName=tag&majorIOV=1&minorIOV=1&shape=tree").error(400)["detail"]
     assert "strict" in api.get("payloadiovs/?gtName=tag&majorIOV=1&minorIOV=1&strict=maybe").error(400)["detail"]
-
-
-def test_the_same_question_gives_the_same_bytes(ask, build):
-    tag = build.tag()
-    for name in "abc":
-        build.iov(build.list(tag, name), (0, 0))
-    assert ask(1, 1).content == ask(1, 1).content

@@ -1,8 +1,6 @@
 """Lookups at many moments and in several tags, with compiled tags."""
 
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
 from tests.lookup.compiling import insert, kinds, recompile
 
@@ -35,12 +33,6 @@ def test_the_results_are_those_of_single_lookups(api, tag, strict):
     check(api, strict=strict, rev=revision)
     recompile()
     check(api, strict=strict)
-
-
-def test_the_database_is_asked_once_about_an_unchanged_tag(api, tag):
-    with CaptureQueriesContext(connection) as queries:
-        api.post("payload-iovs/query", {"gtName": "tag", "moments": MOMENTS}).ok()
-    assert sum("cdb_answer" in query["sql"] for query in queries) == 1
 
 
 def test_a_compiled_base_has_the_results_of_the_database(api, tag, build):

@@ -76,18 +76,6 @@ def test_the_window_is_the_largest_interval_with_the_same_answer(lists, extra, o
         transaction.set_rollback(True)
 
 
-def test_without_asking_for_it_there_is_none(build):
-    build.iov(build.list(build.tag()), (1, 0))
-    assert look_up_here(LookupQuery("tag", Moment(5, 0))).window is None
-
-
-def test_of_a_tag_without_lists_it_is_all_of_time(build):
-    build.tag()
-    found = look_up_here(LookupQuery("tag", Moment(5, 0)), with_window=True)
-    assert found.text == "[]"
-    assert found.window == Interval(Moment(0, 0), AFTER_ALL)
-
-
 @pytest.mark.django_db(transaction=True)
 def test_the_window_is_found_by_index_alone(large_tag):
     def reads():

@@ -4,15 +4,11 @@ from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
-from tests.migrations.records import migration_names
 from tests.migrations.schema import read_rows, read_schema
 
 NOPAYLOADDB = (Path(__file__).parent / "nopayloaddb.sql").read_text()
-TABLES_ONLY = NOPAYLOADDB + "DROP TABLE django_migrations"
-NO_RECORD_OF_OURS = NOPAYLOADDB.replace("'cdb_rest'", "'polls'")
 DEVELOPMENT = (
     "0001_initial",
     "0002_statuses",
@@ -61,20 +57,6 @@ def test_the_database_of_nopayloaddb(new_database, arguments, options):
     )
 
 
-@pytest.mark.parametrize("statements", [TABLES_ONLY, NO_RECORD_OF_OURS], ids=["none at all", "none of ours"])
-def test_tables_of_our_names_without_a_record(new_database, statements):
-    execute(database := new_database(), statements)
-    assert refusal(database).startswith(
-        "the database has tables with names that cdb needs (GlobalTag, GlobalTagStatus, PayloadIOV and 2 more), but no "
-        "migration of cdb created them."
-    )
-
-
-def test_a_view_of_such_a_name_counts_as_a_table(new_database):
-    execute(database := new_database(), 'CREATE VIEW "IdempotencyRecord" AS SELECT 1 AS id')
-    assert "(IdempotencyRecord)" in refusal(database)
-
-
 def record(database, names):
     recorder = MigrationRecorder(database)
     recorder.ensure_schema()
@@ -116,17 +98,3 @@ def test_a_database_without_anything_of_these_names_is_migrated_and_migrated_aga
     assert contents(database) == migrated
     migrate(database, "cdb_rest", "zero")
     migrate(database)
-
-
-def test_a_migration_that_replaces_earlier_ones_knows_them(new_database, monkeypatch):
-    migrate(database := new_database())
-    record(database, ["0000_replaced"])
-    assert "0000_replaced" in refusal(database)
-    load = MigrationLoader.load_disk
-
-    def load_with_replacement(self):
-        load(self)
-        self.disk_migrations["cdb_rest", migration_names()[-1]].replaces = [("cdb_rest", "0000_replaced")]
-
-    monkeypatch.setattr(MigrationLoader, "load_disk", load_with_replacement)
-    migrate(database, plan=True)

@@ -1,12 +1,11 @@
 """Migrations, and the SQL that they execute, are not edited after they were recorded."""
 
 import ast
-import shutil
 
 import pytest
 
 from cdb.env import ROOT
-from tests.migrations.records import MIGRATIONS, RECORDED, edited, migration_names
+from tests.migrations.records import MIGRATIONS, edited, migration_names
 
 ADVICE = (
     "A migration and its SQL are frozen. Take the change back, and write it as a new migration with its own SQL; then run "
@@ -17,38 +16,6 @@ ADVICE = (
 def test_no_migration_was_edited():
     files = edited()
     assert not files, ADVICE + ", ".join(files)
-
-
-@pytest.fixture
-def copy(tmp_path):
-    for directory in (MIGRATIONS, RECORDED):
-        shutil.copytree(ROOT / directory, tmp_path / directory, ignore=shutil.ignore_patterns("__pycache__"))
-    return tmp_path
-
-
-@pytest.mark.parametrize(
-    "file",
-    [
-        f"{MIGRATIONS}/0001_conditions_database.py",
-        f"{MIGRATIONS}/0001_conditions_database/answer.sql",
-        f"{RECORDED}/0001_conditions_database.sql",
-    ],
-)
-def test_an_edited_or_removed_file_is_found(copy, file):
-    assert edited(copy) == []
-    with (copy / file).open("a") as appended:
-        appended.write("\n")
-    assert edited(copy) == [file]
-    (copy / file).unlink()
-    assert file in edited(copy)
-
-
-def test_a_migration_that_was_not_recorded_is_found(copy):
-    added = [copy / MIGRATIONS / "9999_later.py", copy / MIGRATIONS / "9999_later" / "later.sql"]
-    added[1].parent.mkdir()
-    for file in added:
-        file.touch()
-    assert edited(copy) == [str(file.relative_to(copy)) for file in added]
 
 
 def test_each_directory_beside_the_migrations_belongs_to_one():

@@ -6,7 +6,6 @@ import uuid
 
 import pytest
 from django.core.management import call_command
-from django.db import connection
 
 from cdb.env import ROOT
 from cdb_rest.models import DatabaseProperty, GlobalTag, GlobalTagStatus, PayloadIOV
@@ -102,57 +101,3 @@ def test_an_upgrade_by_a_later_migration_is_compared_with_a_new_database(restore
         "index global_tag_later",
     ]
     assert differences(migrate(old), new) == []
-
-
-def test_sql_that_was_edited_after_a_database_had_executed_it_is_a_difference(restored, new_database, later):
-    old = restored(migration_names()[-1])
-    migrate(old)
-    file = later / LATER / "later.sql"
-    file.write_text(file.read_text().replace("-later-", "-edited-"))
-    forget(later.name)
-    lines = differences(migrate(old), migrate(new_database()))
-    assert len(lines) == 1
-    assert lines[0].startswith("function cdb_version(bigint,timestamp with time zone,xid): upgraded: CREATE ")
-
-
-@pytest.mark.django_db
-@pytest.mark.parametrize(
-    ("statement", "expected"),
-    [
-        ("CREATE TABLE more ()", ["table more"]),
-        ('ALTER TABLE "IdempotencyRecord" SET (fillfactor = 50)', ['table "IdempotencyRecord"']),
-        ('ALTER TABLE "IdempotencyRecord" ALTER key DROP NOT NULL', ['column "IdempotencyRecord".key']),
-        ('ALTER TABLE "IdempotencyRecord" ALTER key TYPE varchar(254)', ['column "IdempotencyRecord".key']),
-        ('ALTER TABLE "IdempotencyRecord" ALTER created SET DEFAULT now()', ['default "IdempotencyRecord".created']),
-        (
-            'ALTER TABLE "IdempotencyRecord" RENAME CONSTRAINT idempotency_record_key TO other',
-            [
-                'constraint "IdempotencyRecord" idempotency_record_key',
-                'constraint "IdempotencyRecord" other',
-                "index idempotency_record_key",
-                "index other",
-            ],
-        ),
-        (
-            'ALTER TABLE "PayloadIOV" DROP CONSTRAINT payload_iov_not_negative',
-            ['constraint "PayloadIOV" payload_iov_not_negative'],
-        ),
-        ("DROP INDEX idempotency_record_created", ["index idempotency_record_created"]),
-        (
-            'ALTER TABLE "PayloadIOV" DISABLE TRIGGER cdb_count_updated_iovs',
-            ['trigger "PayloadIOV" cdb_count_updated_iovs'],
-        ),
-        (
-            "ALTER FUNCTION cdb_version(bigint, timestamptz, xid) COST 7",
-            ["function cdb_version(bigint,timestamp with time zone,xid)"],
-        ),
-        ('ALTER SEQUENCE "IdempotencyRecord_id_seq" INCREMENT 2', ['sequence "IdempotencyRecord_id_seq"']),
-        ("CREATE VIEW seen AS SELECT 1 AS one", ["column seen.one", "table seen"]),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_every_kind_of_object_is_compared(statement, expected):
-    with connection.cursor() as cursor:
-        before = read_schema(cursor)
-        cursor.execute(statement)
-        assert [line.split(":")[0] for line in differences(before, read_schema(cursor))] == expected

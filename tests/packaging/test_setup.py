@@ -46,13 +46,6 @@ def test_an_old_python(fake_python, tmp_path):
     assert "Python 3.11 or newer is needed" in result.stderr and "Python 3.9.2" in result.stderr
 
 
-def test_no_venv_module(fake_python, tmp_path):
-    result = setup(fake_python("import venv"), tmp_path)
-    assert result.returncode == 1
-    assert "apt-get install python3.11-venv" in result.stderr
-    assert not (tmp_path / ".venv").exists()
-
-
 def test_a_second_run_has_nothing_to_do(tmp_path):
     requirements = tmp_path / "requirements.txt"
     requirements.write_text("# nothing is needed\n")

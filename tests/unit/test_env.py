@@ -73,31 +73,6 @@ def test_a_file_gives_what_the_environment_does_not(read, tmp_path, monkeypatch)
     assert (values["PORT"], values["CDB_THREADS"], values["CDB_WORKERS"]) == (9000, 2, 3)
 
 
-def test_an_empty_variable_counts_as_not_set(read, tmp_path):
-    assert read(PORT="", DEBUG="")["PORT"] == 8000
-    file = tmp_path / "settings"
-    file.write_text("PORT=\nCDB_THREADS=\n")
-    assert read(CDB_ENV_FILE=str(file))["PORT"] == 8000
-
-
-def test_an_empty_password_of_the_superuser_is_none(read):
-    read(DJANGO_SUPERUSER_PASSWORD="")
-    assert "DJANGO_SUPERUSER_PASSWORD" not in os.environ
-
-
-def test_without_a_name_the_file_is_the_usual_one(read, tmp_path, monkeypatch):
-    monkeypatch.setattr(env, "ROOT", tmp_path)
-    (tmp_path / ".env").write_text("PORT=9001\n")
-    assert read(CDB_ENV_FILE="", PORT="")["PORT"] == 9001
-
-
-def test_a_file_that_is_named_and_can_not_be_read_is_told(read, tmp_path):
-    (tmp_path / "latin1").write_bytes(b"CDB_LOG_FILE=\xe9\n")
-    for name in ("missing", ".", "latin1"):
-        with pytest.raises(ConfigurationError, match=str(tmp_path)):
-            read(CDB_ENV_FILE=str(tmp_path / name))
-
-
 @pytest.mark.parametrize("line", ["CDB_THREADS=none", "CDB_THREADS=0"])
 def test_a_wrong_value_in_the_file_is_named_too(read, tmp_path, line):
     file = tmp_path / "settings"

@@ -31,13 +31,3 @@ def test_a_second_service_is_refused():
         with pytest.raises(ConfigurationError, match="another make serve uses"):
             layout.lock()
         holder.communicate(b"\n")
-
-
-def test_what_nginx_has_cached_is_removed_at_a_start(monkeypatch):
-    monkeypatch.setattr(layout, "nginx_account", lambda: None)
-    left = layout.directory() / "cache" / "0" / "response"
-    left.parent.mkdir(parents=True)
-    (layout.directory() / "cache").chmod(0o700)
-    left.touch()
-    layout.lock()
-    assert list((layout.directory() / "cache").iterdir()) == []

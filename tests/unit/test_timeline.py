@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 
 from cdb_rest.rules.errors import OverlapError
 from cdb_rest.rules.moment import AFTER_ALL, Interval, Moment
-from cdb_rest.rules.timeline import Cut, Timeline, TimelineRow, plan_attach, plan_since_only
+from cdb_rest.rules.timeline import Timeline, TimelineRow, plan_attach
 from tests.unit.naive import valid
 
 # Every moment of a small world, in order; the last one stands for all that is after it.
 WORLD = [Moment(major, minor) for major in range(4) for minor in range(3)]
-ENDS = [*WORLD[1:], AFTER_ALL]
 
 
 def interval(first, last):
@@ -114,15 +113,6 @@ def test_a_gap_of_a_protected_list_is_filled_by_several_since_only_rows_in_whate
         player.check()
 
 
-def test_an_open_row_of_a_request_opens_no_door_for_a_closed_one():
-    player = Player()
-    player.attach("running", interval(0, None))
-    player.settle(protected=True)
-    player.attach("open", interval(6, None), since_only=True)
-    with pytest.raises(OverlapError):
-        player.attach("closed", interval(8, 9))
-
-
 @pytest.mark.parametrize(
     ("rows", "new", "expected"),
     [
@@ -148,13 +138,6 @@ def test_the_rows_that_an_attached_interval_cuts(rows, new, expected):
     given_rows = [TimelineRow(None, interval(*row)) for row in rows]
     cuts = [(cut.was, list(cut.rest)) for cut in plan_attach(interval(*new), given_rows)]
     assert cuts == [(interval(*was), [interval(*piece) for piece in rest]) for was, rest in expected]
-
-
-def test_since_only_leaves_open_rows_as_they_are_and_trims_closed_ones():
-    open_row, closed_row = TimelineRow("a", interval(0, None)), TimelineRow("b", interval(4, 9))
-    assert plan_since_only(interval(2, None), [open_row, closed_row]) == []
-    assert plan_since_only(interval(6, None), [closed_row]) == [Cut(closed_row, interval(4, 9), (interval(4, 6),))]
-    assert plan_since_only(interval(4, None), [closed_row]) == [Cut(closed_row, interval(4, 9), ())]
 
 
 def test_a_refusal_in_a_protected_list_names_the_row_and_both_intervals():

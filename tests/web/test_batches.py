@@ -4,18 +4,15 @@ import re
 from html import unescape
 
 import pytest
-from django.test import Client
 
 from cdb_rest.connections.snapshot import snapshot
-from cdb_rest.history.changes import _first_rows, read_change
-from cdb_rest.history.contents import PastList
+from cdb_rest.history.changes import read_change
 from cdb_rest.lookup.model import State
-from cdb_rest.models import GlobalTagChange, PayloadList
+from cdb_rest.models import GlobalTagChange
 from cdb_web import batches
 from cdb_web.batches import next_batch
 
 pytestmark = pytest.mark.django_db(transaction=True)
-INTERVAL = r"<li>(\d+, \d+) \S (\d+, \d+)</li>"
 SIZES = [("", 9), (" A", 3), ("B", 0), ("B ", 5), ("a", 2), ("b", 9), ("\u00e9", 1)]
 STATE = State("1", "unlocked", None)
 
@@ -34,11 +31,6 @@ def test_batches_have_all_names_once(monkeypatch, most):
         query = {"after": batch.after, "seen": batch.state}
     assert names == [name for name, _ in SIZES] and dones[-1] == len(SIZES)
     assert next_batch(query, SIZES, [State("2", "unlocked", None)]).has_changed == bool(query)
-
-
-def test_a_batch_of_nothing_is_all():
-    batch = next_batch({}, [], [STATE])
-    assert batch.is_all and batch.after is None
 
 
 @pytest.fixture
@@ -92,17 +84,6 @@ def test_batches_of_a_page_are_its_rows(browser, tags, monkeypatch, path, expect
     assert re.search(r"All \d payload types are", page)
 
 
-def test_affected_intervals_of_many_types_are_asked_for(browser, tags, monkeypatch):
-    path = "/compare?a=old&b=new"
-    intervals = re.findall(INTERVAL, browser.get(path))
-    assert intervals == [("4, 0", "9, 0")]
-    monkeypatch.setattr(batches, "BATCH_ROWS", 1)
-    page = browser.get(path)
-    assert "<li>4, 0" not in page and "Find the affected intervals" in page
-    link = unescape(re.search(r'href="([^"]*affected=1[^"]*)"', page)[1])
-    assert re.findall(INTERVAL, browser.get(f"/compare{link}")) == intervals
-
-
 def test_batches_of_different_states_do_not_belong_together(browser, api, tags, monkeypatch):
     monkeypatch.setattr(batches, "BATCH_ROWS", 1)
     for path in ("/tags/new/coverage", "/compare?a=old&b=new"):
@@ -111,36 +92,6 @@ def test_batches_of_different_states_do_not_belong_together(browser, api, tags, 
         row = {"global_tag": "new", "payload_type": "Align", "payload_url": path, "checksum": "", "since": [20, 0]}
         api.post("payload-iovs/insert", row | {"until": "next"}).ok()
         assert "Load the table again" in browser.get(path.split("?")[0] + more, **{"HX-Request": "true"})
-
-
-def test_batches_have_the_window_of_the_first_one(browser, tags, monkeypatch):
-    monkeypatch.setattr(batches, "BATCH_ROWS", 1)
-    assert "since=1%2C0&amp;until=9%2C0" in re.search(r'hx-get="([^"]*)"', browser.get("/tags/new/coverage"))[1]
-
-
-def test_large_lists_of_the_past_are_in_several_batches(browser, api, tag, monkeypatch):
-    monkeypatch.setattr(batches, "PAST_ROWS", batches.BATCH_ROWS)
-    for payload_type in ("Gain", "Noise"):
-        api.post("pt", {"name": payload_type})
-        row = {"global_tag": "tag", "payload_type": payload_type, "payload_url": "u", "checksum": ""}
-        api.post("payload-iovs/insert", row | {"since": [20, 0], "until": "next"}).ok()
-    revision = api.get("globalTag/tag?light").headers["CDB-Revision"]
-    assert "Continue after" not in browser.get("/tags/tag/coverage")
-    assert "1 of 2 payload types checked" in browser.get(f"/tags/tag/coverage?rev={revision}")
-
-
-def test_parts_of_pages_are_cached_apart_from_pages(tags):
-    for path in ("/tags", "/tags/new/coverage", "/compare?a=old&b=new"):
-        assert "HX-Request" in Client(headers={"Accept": "text/html"}).get(path)["Vary"]
-
-
-def test_coverage_of_one_payload_type(browser, tags):
-    # The window is that of the tag, and other payload types are not reported.
-    assert "from 1, 0 to 9, 0" in browser.get("/tags/new/coverage?type=Gain&required=Align")
-    page = browser.get("/tags/new/coverage?since=1,0&until=9,0&type=Gain&required=Align,%20Else")
-    assert [row.split()[0] for row in rows_of(page)] == ["Gain", "Else"]
-    assert "required=Align,Else" in unescape(page).replace("%2C", ",") and "payload_type=Gain" in page
-    browser.get("/tags/new/coverage?type=none", 404)
 
 
 def test_the_first_rows_of_a_change_are_the_first_ones_of_all(api, tag):
@@ -167,27 +118,3 @@ def test_the_first_rows_of_a_change_are_the_first_ones_of_all(api, tag):
                 found = {side: list(group) for side, group in groups}
                 assert attributes == [before, after]
                 assert all(found[side] == rows.get(side, [])[:most] for side in ("before", "after")), change.revision
-
-
-def test_the_first_rows_of_a_change_of_many_lists_need_few_statements(build, django_assert_max_num_queries):
-    tag = build.tag("tag")
-    for number in range(100):
-        build.iov(build.list(tag, f"Type{number:03}"), (1, 0), (2, 0), url="a")
-    was, now = (
-        {},
-        {one.id: PastList(one.id, one.name, "", one.created, one.version) for one in PayloadList.objects.all()},
-    )
-    with snapshot(), django_assert_max_num_queries(20):
-        found = {side: len(list(group)) for side, group in _first_rows(was, now, 70)}
-    assert found == {"before": 0, "after": 70}
-
-
-def test_a_change_shows_its_first_rows(api, tag, monkeypatch):
-    monkeypatch.setattr("cdb_web.views.changes.MAX_ROWS", 2)
-    api.post("payload-iovs/insert", [
-        {"global_tag": "tag", "payload_type": "Gain", "payload_url": f"u{n}", "checksum": "", "since": [n, 0], "until": "next"}
-        for n in range(10, 14)
-    ]).ok()  # fmt: skip
-    newest = GlobalTagChange.objects.order_by("-number")[0]
-    page = Client(headers={"Accept": "text/html"}).get(f"/tags/tag/history/{newest.revision}").content.decode()
-    assert "Only the first 2 IOVs are shown" in page and re.findall("<code>(u..?)</code>", page) == ["u10", "u11"]

@@ -1,6 +1,5 @@
 """Errors: pages for browsers, JSON for other clients."""
 
-import json
 import re
 
 import pytest
@@ -51,11 +50,6 @@ def test_a_form_with_an_error_keeps_what_was_typed(browser, tag, path, value):
     assert f'value="{value}"' in text and 'role="alert"' in text and "<form" in text
 
 
-def test_clients_of_the_api_get_json_for_unknown_paths(tag):
-    assert ServiceClient().get("/nothing").json()["code"] == "route_not_found"
-    assert ServiceClient(headers={"Accept": "text/html"}).get("/api/nothing").json()["code"] == "route_not_found"
-
-
 def test_pages_are_read_only(tag):
     for path in ("/tags", "/tags/tag", "/compare"):
         assert ServiceClient().post(path).status_code == 405
@@ -75,30 +69,6 @@ def test_requests_that_are_refused_before_any_view_have_pages(browser, tag, sett
     assert response.status_code == 405 and "</html>" in response.content.decode() and "GET" in response["Allow"]
     response = client.post("/tags/tag/insert", headers={"Sec-Fetch-Site": "cross-site", "Origin": "http://other"})
     assert response.status_code == 403 and "</html>" in response.content.decode()
-
-
-def test_an_error_has_the_same_headers_for_browsers_and_programs(tag, settings):
-    settings.CDB_ANONYMOUS_READS = settings.CDB_OPEN_WRITES = False
-    page = ServiceClient(headers={"Accept": "text/html"}).get("/tags")
-    program = ServiceClient().get("/tags")
-    assert page["WWW-Authenticate"] == program["WWW-Authenticate"] and page["Cache-Control"] == "no-store"
-    assert "</html>" in page.content.decode() and json.loads(program.content)["code"] == "authentication_required"
-    head = ServiceClient(headers={"Accept": "text/html"}).head("/tags")
-    assert (head.status_code, head.content, head["Content-Type"]) == (401, b"", page["Content-Type"])
-
-
-def test_programs_get_json_from_health_checks_and_scripts_from_lanes(tag):
-    for path in ("/api/cdb_rest/globalTag/none", "/api/cdb_rest/nothing"):
-        assert ServiceClient(headers={"Accept": "text/html"}).get(path)["Content-Type"] == "application/json"
-    # A script that fetches lanes accepts anything.
-    response = ServiceClient(headers={"Accept": "*/*"}).get("/tags/none/lanes")
-    assert response.status_code == 404 and response.json()["code"] == "global_tag_not_found"
-
-
-def test_another_encoding_of_the_request_is_not_used(browser, tag):
-    for path in ("/tags/tag/coverage?after=%2B2AA-", "/tags?q=%2B2AA-"):
-        response = ServiceClient(headers={"Accept": "text/html"}).generic("GET", path, "x", "text/html; charset=utf-7")
-        assert response.status_code == 200, path
 
 
 def test_a_fault_of_ours_is_a_page_without_details(browser, tag, monkeypatch):

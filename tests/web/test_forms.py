@@ -65,14 +65,6 @@ def test_a_preview_stores_nothing_and_is_what_is_done(forms, tag):
     assert [one[:2] for one in rows()] == [("first", 1), ("first", 6), ("new", 5)]
 
 
-@pytest.mark.parametrize("comment", ["x" * 2000, "a\0b"])
-def test_a_wrong_comment_keeps_the_preview(forms, tag, comment):
-    before = rows()
-    page, hidden = forms.preview("/tags/tag/insert", ROW)
-    found = forms.send("/tags/tag/insert", page, hidden | {"comment": comment}, 400).content.decode()
-    assert "comment: " in found and hidden_of(found) == hidden and rows() == before
-
-
 def test_a_preview_of_an_earlier_state_is_refused(forms, api, tag):
     page, hidden = forms.preview("/tags/tag/insert", ROW)
     insert(api, "other", [8, 0])
@@ -92,15 +84,6 @@ CSV_FILE = """payload_type,payload_url,checksum,major_iov,minor_iov,major_iov_en
 Gain,url2,,2,0,3,0
 Gain,url3,,3,0,,
 """
-
-
-def test_a_drawing_has_only_what_is_taken_from_stored_rows(forms, tag, django_assert_max_num_queries):
-    many = [ROW_OF_A_FILE | {"since": [major, 0], "payload_url": f"u{major}"} for major in (9, 7, 5, 5)]
-    with django_assert_max_num_queries(60):
-        page, _ = forms.preview("/tags/tag/insert", {"file": SimpleUploadedFile("rows", json.dumps(many).encode())})
-    [(added, removed)] = re.findall(r'data-added="(\w+)" data-removed="(\w+)"', page)
-    # The last row replaces the one before it, which is not stored.
-    assert re.fullmatch("0+1+", added) and set(removed) == {"0"}
 
 
 def test_a_preview_is_drawn(forms, tag):
@@ -165,13 +148,6 @@ def test_faults_are_shown_in_the_form(forms, tag, values, status, message):
     assert rows() == before
 
 
-def test_a_file_with_too_many_rows_is_refused(forms, tag, settings):
-    settings.CDB_MAX_BULK_ROWS = 1
-    content = b"payload_type,payload_url,major_iov,minor_iov\nGain,a,9,0\nGain,b,10,0\n"
-    page, _ = forms.preview("/tags/tag/insert", {"file": SimpleUploadedFile("rows", content)}, 413)
-    assert "The file has more than 1 rows; split it." in page
-
-
 def test_a_tag_and_a_payload_type_are_created(forms):
     page = forms.open("/new")
     assert forms.send("/new", page, {"action": "type", "name": "New Type"}, 303)["Location"] == "/new?type=New+Type"
@@ -189,24 +165,6 @@ def test_a_tag_and_a_payload_type_are_created(forms):
     assert [row[0] for row in rows()] == ["new"]
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"name": "tag"}, "already exists"),
-        ({"name": "a/b"}, "name: "),
-        ({"name": " "}, "name: "),
-        ({"name": "x" * 81}, "name: "),
-        ({"name": "new", "description": "a\0b"}, "description: "),
-        ({"name": "Gain", "action": "type"}, "already exists"),
-        ({"name": "", "action": "type"}, "name: "),
-    ],
-)
-def test_what_cannot_be_created_is_named(forms, tag, values, message):
-    found = forms.send("/new", forms.open("/new"), values, 400).content.decode()
-    assert 'role="alert"' in found and message in found
-    assert GlobalTag.objects.count() == 1
-
-
 def test_all_wrong_rows_of_a_file_are_shown(forms, tag):
     wrong = [{"payload_type": "Gain", "payload_url": "u", "checksum": "", "since": [9, 0], "until": [1, 0]}] * 3
     page, _ = forms.preview("/tags/tag/insert", {"file": SimpleUploadedFile("rows", json.dumps(wrong).encode())}, 400)
@@ -216,16 +174,6 @@ def test_all_wrong_rows_of_a_file_are_shown(forms, tag):
     file = SimpleUploadedFile("rows", "\n".join(lines).encode())
     page, _ = forms.preview("/tags/tag/insert", {"file": file}, 400)
     assert re.findall(r'<td class="number">(\d)</td>', page) == ["2", "3", "4", "5", "6"]
-
-
-def test_a_preview_that_could_not_be_confirmed_is_refused(forms, tag, settings):
-    settings.CDB_MAX_BODY_BYTES = 12_000
-    many = json.dumps([ROW_OF_A_FILE | {"since": [major, 0]} for major in range(10, 40)])
-    page, _ = forms.preview("/tags/tag/insert", {"file": SimpleUploadedFile("rows", many.encode())}, 400)
-    assert "Split the file" in page
-    few = json.dumps(json.loads(many)[:5]).encode()
-    page, hidden = forms.preview("/tags/tag/insert", {"file": SimpleUploadedFile("rows", few)})
-    forms.send("/tags/tag/insert", page, hidden, 303)
 
 
 def test_clone_lock_and_freeze(forms, tag):
@@ -246,14 +194,6 @@ def test_clone_lock_and_freeze(forms, tag):
     assert GlobalTag.objects.get(name="tag").status.name == "frozen"
     found = forms.send(path, page, {"action": "status", "status": "unlocked", "confirm": "tag"}, 409).content.decode()
     assert 'role="alert"' in found
-
-
-@pytest.mark.parametrize("name", ["a/b", "..", "a\0b", "a\nb", "x" * 81])
-def test_a_clone_needs_a_name_that_has_a_page(forms, tag, name):
-    page = forms.open("/tags/tag/manage")
-    found = forms.send("/tags/tag/manage", page, {"action": "clone", "target": name}, 400).content.decode()
-    assert 'role="alert"' in found and "name: " in found
-    assert GlobalTag.objects.count() == 1
 
 
 def test_a_tag_is_reverted_after_a_preview(forms, api, tag):
@@ -279,13 +219,6 @@ def test_a_tag_is_reverted_after_a_preview(forms, api, tag):
 def test_a_form_needs_its_token(forms, tag, path):
     response = forms.client.post(path, ROW)
     assert response.status_code == 403 and "reload the page" in response.content.decode()
-
-
-@pytest.mark.parametrize(
-    "path", ["/tags/none/insert", "/tags/none/manage", "/tags/none/revert/1", "/tags/tag/revert/99"]
-)
-def test_forms_of_unknown_tags_are_not_found(forms, tag, path):
-    assert forms.client.get(path).status_code == 404
 
 
 def test_writes_need_a_role(forms, tag, settings):

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from cdb_rest.analysis.contents import read_contents
 from cdb_rest.compiled.intervals import Moments
-from cdb_rest.rules.moment import AFTER_ALL, OPEN, Interval, Moment
-from cdb_web.axis import MAX_LABELS, Axis
+from cdb_rest.rules.moment import AFTER_ALL, Interval, Moment
+from cdb_web.axis import Axis
 from cdb_web.lanes import extent, lane
-from tests.api.analysis_model import LAWS, MODES, MOMENTS, ROWS, make, steps, valid
+from tests.api.analysis_model import LAWS, MODES, ROWS, make, steps, valid
 from tests.builders import emptied
 from tests.profiles import examples
 
@@ -28,25 +28,6 @@ def test_an_axis_contains_its_window(window, width):
     assert axis.window.start <= window.start and axis.window.end >= window.end
     assert Axis.of(axis.window, width) == axis
     assert all(axis.window.contains(axis.moment_at(pixel)) for pixel in range(width))
-
-
-@given(
-    window=st.tuples(MOMENTS, MOMENTS).filter(lambda pair: pair[0] < pair[1]),
-    left=st.floats(-2, 2),
-    right=st.floats(-2, 2),
-)
-def test_each_part_of_an_axis_is_an_axis(window, left, right):
-    part = Axis.of(Interval(*window), 100).part(min(left, right), max(left, right))
-    assert not part.window.is_empty and part.window.end <= AFTER_ALL
-    assert Axis.of(part.window, 100) == part
-    assert 1 <= len(part.labels()) <= MAX_LABELS
-
-
-def test_zooming_in_ends_at_one_minor_number():
-    axis = Axis.of(Interval(Moment(0, 0), AFTER_ALL), 1000)
-    for _ in range(200):
-        axis = axis.part(0.25, 0.75)
-    assert axis.major is not None and axis.last - axis.first == 1
 
 
 def position(axis, moment, *, after):
@@ -111,14 +92,3 @@ def test_the_extent_has_all_starts_and_ends(settings, rows, mode):
     end = Interval.from_wire(*rows[-1][:2], mode).end
     assert not found.is_empty and all(found.contains(row[0]) for row in rows)
     assert end == AFTER_ALL or found.end >= end
-
-
-@pytest.mark.django_db(transaction=True)
-def test_the_largest_moments_have_their_place(build):
-    tag = build.tag()
-    build.iov(build.list(tag, "A"), (OPEN - 1, OPEN), (OPEN, OPEN - 1))
-    [payload_list] = read_contents([("tag", None)]).lists["A"]
-    everything = Axis.of(extent([payload_list]), 10)
-    assert "v" in lane(payload_list, everything).states or "p" in lane(payload_list, everything).states
-    last = Axis.of(Interval(Moment(OPEN, OPEN - 4), AFTER_ALL), 5)
-    assert lane(payload_list, last).states == "vvvgg"

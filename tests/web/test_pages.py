@@ -49,22 +49,6 @@ def test_all_pages_of_a_tag(browser, tiny):
             assert ServiceClient(headers={"Accept": "text/html"}).get(link).status_code == 200, (path, link)
 
 
-def test_pages_without_any_tag(browser):
-    assert "There are no global tags yet" in browser.get("/")
-    assert 'The service is <a href="/health/ready">ready</a>' in browser.get("/")
-    assert "No global tag matches" in browser.get("/tags")
-    browser.get("/compare")
-    browser.get("/payloads")
-    assert "No payload list has this payload" in browser.get("/payloads?value=x")
-
-
-def test_a_tag_without_lists(browser, build):
-    build.tag("empty")
-    assert "no payload lists" in browser.get("/tags/empty")
-    assert "no IOVs" in browser.get("/tags/empty/coverage")
-    assert "There are no changes yet" in browser.get("/tags/empty/history")
-
-
 def test_texts_of_users_never_become_markup(browser, api):
     api.post(
         "gt", {"name": HOSTILE.replace("/", "|"), "status": "unlocked", "author": HOSTILE, "description": HOSTILE}
@@ -129,52 +113,6 @@ def test_the_rows_at_a_pixel_have_their_ends_and_the_gaps(browser, with_gap):
     ]
 
 
-def test_the_table_of_a_window_does_not_cut_ends_and_has_all_gaps(browser, with_gap):
-    found = [row[:3] for row in cells_of(browser.get("/tags/tag/lists/Gain?since=3,0&until=3,10"))]
-    assert found == [["2, 0", "3, 7", "a"], ["3, 7", "3, 9", "gap"], ["3, 9", "4, 0", "b"]]
-    assert cells_of(browser.get("/tags/tag/lists/Gain?since=7,0&until=8,0")) == [["7, 0", "8, 0", "gap"]]
-
-
-def test_a_gap_at_the_beginning_of_a_major_number_is_in_its_lane(browser, with_gap):
-    found = ServiceClient().get("/tags/tag/lanes?type=Gain&since=3,0&until=4,0&width=10").json()
-    assert (found["since"], found["lanes"]["Gain"]["states"][0]) == ("3,8", "g")
-
-
-def test_a_gap_at_the_end_of_a_major_number_is_in_its_lane(browser, build):
-    tag = build.tag("tag")
-    build.iov(build.list(tag, "A"), (2, 0), (3, 50))
-    build.iov(build.list(tag, "B"), (3, 1), (9, 0))
-    found = ServiceClient().get("/tags/tag/lanes?type=A&since=3,0&until=4,0&width=60").json()
-    assert found["lanes"]["A"]["states"][-1] == "g"
-
-
-def test_the_coverage_is_by_default_that_up_to_the_last_end(browser, build):
-    build.iov(build.list(build.tag("tag"), "Gain"), (2, 0), (50, 0))
-    assert "No gaps" in browser.get("/tags/tag/coverage")
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/?tag=tag&major=0",
-        *(f"/payloads?by={kind}&value=x&removed=1" for kind in ("payload_url", "url_prefix", "checksum")),
-        "/compare?a=tag&rev_a=1&since=0,0&until=9,0",
-        "/tags/tag/lists/Gain?since=0,0",
-    ],
-)
-def test_the_command_of_a_page_is_valid_and_complete(browser, tag, path):
-    [command] = re.findall(r"curl &#x27;http://testserver(/.*?)&#x27;", browser.get(path))
-    response = ServiceClient().get(unescape(command))
-    assert response.status_code == 200, response.content
-    assert all(word in command for word in re.findall(r"removed=1|since=0,0|until=9,0", path))
-    assert "majorIOV=0&amp;minorIOV=0" in command or "major" not in path
-
-
-def test_a_lookup_in_the_past_leads_to_lists_of_the_past(browser, api, tag):
-    insert(api, "later", [7, 0])
-    assert 'href="/tags/tag/lists/Gain?since=1,0&amp;rev=2"' in browser.get("/?tag=tag&major=6&rev=2")
-
-
 def test_names_of_an_adopted_database_may_have_slashes(browser, build):
     tag = build.tag("a/b%2F")
     build.iov(build.list(tag, "C/D"), (2, 0), (3, 0), url="file")
@@ -199,35 +137,6 @@ def test_names_of_an_adopted_database_may_have_slashes(browser, build):
 def test_a_timeline_shows_what_is_in_use(with_gap, query, since, until):
     found = ServiceClient().get(f"/tags/tag/lanes?{query}").json()
     assert (found["since"], found["until"]) == (since, until)
-
-
-def test_moments_are_written_as_they_are_shown(browser, tag):
-    expected = browser.get("/tags/tag/coverage?since=1,0&until=9,0")
-    found = browser.get("/tags/tag/coverage?since=1,+0&until=9")
-    assert found.split("<tbody>")[1].split("</tbody>")[0] == expected.split("<tbody>")[1].split("</tbody>")[0]
-    assert "since=1,0&amp;until=9,0" in found
-    assert "8, 0 is outside" in ServiceClient().get("/tags/tag/lanes?since=1,0&until=5,0&at=8").json()["text"]
-
-
-def test_a_clone_leads_to_the_reasons_of_its_origin(browser, api, tag):
-    api.post("cloneGlobalTag/tag/copy").ok()
-    page = browser.get("/tags/copy/why?type=Gain&at=5")
-    link = unescape(re.search(r'href="(/tags/tag/why[^"]*)"', page)[1])
-    assert "first" in browser.get(link)
-    assert '<a href="/tags/tag?rev=' in browser.get("/tags/copy/history/1")
-
-
-def test_a_payload_type_may_have_the_name_of_a_method(browser, api, tag):
-    api.post("pt", {"name": "items"}).ok()
-    row = {"global_tag": "tag", "payload_type": "items", "payload_url": "u", "checksum": "", "since": [2, 0]}
-    revision = api.post("payload-iovs/insert", row | {"until": "next"}).ok()["revisions"]["tag"]
-    assert "of type items" in browser.get(f"/tags/tag/history/{revision}")
-
-
-def test_the_pages_say_whether_ends_are_inclusive(browser, tag, settings):
-    assert "end, exclusive." in browser.get("/") and "no longer valid" in browser.get("/tags/tag/insert")
-    settings.CDB_IOV_MODE = "discrete"
-    assert "end, inclusive." in browser.get("/") and "last moment" in browser.get("/tags/tag/insert")
 
 
 def test_a_deleted_tag_has_its_past(browser, api, tag):
@@ -261,19 +170,6 @@ def test_closed_reads_need_the_role_reader(browser, tag, settings):
     settings.CDB_OPEN_WRITES = settings.CDB_ANONYMOUS_READS = False
     for path in ["/", *paths_of("tag", "Gain", "x"), "/tags/tag/lanes"]:
         assert "log in" in browser.get(path, 401).lower(), path
-
-
-def test_the_address_of_the_other_web_interface_leads_here():
-    for path in ("/api/cdb_rest/web", "/api/cdb_rest/web/"):
-        assert ServiceClient().get(path)["Location"] == "/"
-
-
-def test_static_files_have_their_hash_in_their_address(browser):
-    paths = set(re.findall(r'(?:href|src)="(/static/[^"]*)"', browser.get("/")))
-    assert len(paths) == 4
-    for path in paths:
-        assert re.fullmatch(r"/static/cdb_web/[a-z./]+\?[0-9a-f]{12}", path)
-        assert "immutable" in ServiceClient().get(path)["Cache-Control"]
 
 
 def test_a_person_who_may_write_is_named_or_can_log_in(browser, tag, settings, django_user_model):

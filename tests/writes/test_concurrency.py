@@ -59,18 +59,6 @@ def test_a_clone_is_one_state_of_its_source(build):
     assert find_incorrect_counts() == []
 
 
-def test_a_clone_has_the_lists_in_the_order_of_the_source(build):
-    tag = build.tag()
-    types = [build.list(None, f"Type{number}").payload_type for number in range(10)]
-    # Neither the index by tag and type nor the table, where a changed row moves behind the others, is in the order of the ids.
-    lists = [build.list(tag, one.name) for one in reversed(types)]
-    for payload_list in reversed(lists):
-        PayloadList.objects.filter(id=payload_list.id).update(name=f"moved {payload_list.id}")
-    clone = global_tags.clone_global_tag(source=tag.name, target="clone")
-    copies = PayloadList.objects.filter(global_tag=clone).order_by("id")
-    assert [one.payload_type.name for one in copies] == [one.payload_type.name for one in lists]
-
-
 def test_locking_a_tag_waits_for_its_writers_without_a_deadlock(build):
     payload_list = build.list(build.tag("t"))
     iovs = [build.iov(None, (number, 0), (number + 1, 0)) for number in range(WRITERS)]

@@ -11,7 +11,7 @@ from cdb_rest.models import GlobalTag, GlobalTagChange, Restoration
 from cdb_rest.rules.errors import NameRetiredError
 from cdb_rest.rules.origin import Origin
 from cdb_rest.writes.global_tags import change_status, clone_global_tag, create_global_tag
-from cdb_rest.writes.restorations import find_frozen_names, record_restoration
+from cdb_rest.writes.restorations import record_restoration
 
 pytestmark = pytest.mark.django_db
 ORIGIN = Origin("operator", "after the fire")
@@ -50,20 +50,6 @@ def test_new_tags_have_revisions_beyond_those_of_lost_tags_with_their_names():
     assert clone_global_tag(source="new", target="clone").revision >= restoration.first_revision
 
 
-def test_revisions_of_a_second_restoration_are_beyond_those_of_the_first():
-    create_global_tag(name="tag", status="unlocked")
-    first = restore()
-    for status in ("locked", "unlocked"):
-        change_status(name="tag", status=status)
-    last = GlobalTag.objects.get().revision
-    # The second one returns to the same backup, so the first one and its revisions are lost.
-    Restoration.objects.all().delete()
-    GlobalTagChange.objects.filter(revision__gt=1).delete()
-    GlobalTag.objects.update(revision=1)
-    time.sleep(0.01)
-    assert restore().first_revision > last > first.first_revision
-
-
 def test_a_name_of_a_lost_frozen_tag_can_not_be_frozen_again_until_caches_have_dropped_its_responses(settings):
     create_global_tag(name="lost", status="unlocked")
     create_global_tag(name="kept", status="frozen")
@@ -82,12 +68,6 @@ def test_a_name_of_a_lost_frozen_tag_can_not_be_frozen_again_until_caches_have_d
     assert change_status(name="lost", status="frozen").status.name == "frozen"
 
 
-def test_names_that_are_retired_stay_so_over_a_second_restoration():
-    create_global_tag(name="frozen", status="frozen")
-    restore("lost")
-    assert find_frozen_names() == {"frozen", "lost"}
-
-
 def test_the_command_reads_names_from_a_file_and_reports(tmp_path, capsys):
     create_global_tag(name="tag", status="unlocked")
     file = tmp_path / "names"
@@ -98,11 +78,6 @@ def test_the_command_reads_names_from_a_file_and_reports(tmp_path, capsys):
     first, second = capsys.readouterr().out.splitlines()
     assert first.startswith("The database has 1 global tags and 0 payload IOVs. Revisions continue from ")
     assert second.endswith(": another one, lost")
-
-
-def test_the_command_without_names_says_what_it_does_not_know(capsys):
-    call_command("record_restoration")
-    assert "It is not known which global tags were frozen" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

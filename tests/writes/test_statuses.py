@@ -1,11 +1,8 @@
 """What each status of a tag permits, with every kind of write."""
 
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
 from cdb_rest.models import PayloadIOV
-from cdb_rest.writes import global_tags
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -117,28 +114,3 @@ def test_bulk_rows_do_not_change_what_is_defined_in_a_protected_tag(api, build, 
     assert answers() == before
     assert insert(online, 12, 11).ok()["count"] == 2
     insert(online, 11).error(409)
-
-
-def test_the_same_rows_are_taken_by_an_unlocked_tag(api, build):
-    payload_list = build.list(build.tag("tag"))
-    build.iov(payload_list, (10, 0), (20, 0))
-    row = {"payload_url": "new", "payload_list": payload_list.name, "major_iov": 15, "minor_iov": 0}
-    api.post("bulk_piov", [row]).ok()
-
-
-def test_deleting_a_tag_fetches_none_of_its_iovs(build):
-    statements = []
-    for count in (1, 30):
-        payload_list = build.list(build.tag(f"with {count}"))
-        for major in range(count):
-            build.iov(payload_list, (major, 0))
-        with CaptureQueriesContext(connection) as queries:
-            global_tags.delete_global_tag(name=f"with {count}")
-        statements.append([" ".join(query["sql"].split()[:3]) for query in queries])
-    assert statements[0] == statements[1]
-    # Django looks for IOVs that protect the lists only when they are gone.
-    kinds = [
-        next(part for part in ('DELETE FROM "PayloadIOV"', 'SELECT "PayloadIOV"', "") if one.startswith(part))
-        for one in statements[0]
-    ]
-    assert kinds.index('DELETE FROM "PayloadIOV"') < kinds.index('SELECT "PayloadIOV"')

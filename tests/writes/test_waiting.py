@@ -9,26 +9,13 @@ from django.db import connection
 
 from cdb_rest.maintenance.repair import repair_faults
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
-from cdb_rest.rules.errors import OverlapError, TagFrozenError
+from cdb_rest.rules.errors import OverlapError
 from cdb_rest.rules.origin import Origin
 from cdb_rest.writes import bulk, global_tags, payload_iovs
 from cdb_rest.writes.change_log import Changes
 from tests.writes.concurrency import WRITERS, held, later, together
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def test_an_iov_that_enters_a_frozen_tag_while_its_attaching_waits_stays_there(build):
-    here, there = build.list(build.tag("frozen soon"), "Gain"), build.list(build.tag("other"), "Gain")
-    iov = build.iov(None, (0, 0))
-    with ThreadPoolExecutor(1) as pool:
-        with held('SELECT FROM "PayloadList" WHERE id = %s FOR UPDATE', there.id):
-            waiting = later(pool, lambda: payload_iovs.attach_payload_iov(payload_list=there.name, iov_id=iov.id))
-            payload_iovs.attach_payload_iov(payload_list=here.name, iov_id=iov.id)
-            global_tags.change_status(name="frozen soon", status="frozen")
-        assert isinstance(waiting.result(), TagFrozenError)
-    iov.refresh_from_db()
-    assert iov.payload_list_id == here.id
 
 
 def test_a_source_that_is_deleted_while_its_clone_waits_is_deleted_after_it(build):
@@ -41,17 +28,6 @@ def test_a_source_that_is_deleted_while_its_clone_waits_is_deleted_after_it(buil
         assert isinstance(cloning.result(), GlobalTag)
         assert deleting.result() is None
     assert [(one.name, one.payload_iov_count) for one in GlobalTag.objects.all()] == [("target", 1)]
-
-
-def test_a_write_waits_for_another_one_only_so_long(build, api, settings):
-    settings.CDB_LOCK_TIMEOUT_SECONDS = 1
-    payload_list = build.list(build.tag())
-    iov = build.iov(None, (0, 0))
-    with held('SELECT FROM "PayloadList" WHERE id = %s FOR UPDATE', payload_list.id):
-        api.put("piov_attach", {"payload_list": payload_list.name, "piov_id": iov.id}).error(
-            504, "database_unavailable"
-        )
-    api.put("piov_attach", {"payload_list": payload_list.name, "piov_id": iov.id}).ok()
 
 
 def test_writers_to_different_lists_of_a_tag_do_not_wait_for_each_other(build, monkeypatch, settings):
