@@ -49,12 +49,6 @@ def depth(value):
     return 1 + max(map(depth, value), default=0) if isinstance(value, list) else 0
 
 
-def depth(value):
-    if isinstance(value, dict):
-        value = list(value.values())
-    return 1 + max(map(depth, value), default=0) if isinstance(value, list) else 0
-
-
 @given(
     st.recursive(
         st.none() | st.integers(-(2**62), 2**62) | st.text(),
