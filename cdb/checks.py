@@ -9,7 +9,7 @@ from django.core.checks import Tags, Warning, register
 from dotenv import dotenv_values
 
 from cdb import env, security
-from cdb_rest.identity import issuers
+from cdb_rest.access import issuers
 
 # The values of sslmode that require encryption. The default, prefer, falls back to an unencrypted connection.
 ENCRYPTED = {"require", "verify-ca", "verify-full"}

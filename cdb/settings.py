@@ -59,14 +59,14 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "cdb_rest.login.context.login_issuer",
+                "cdb_rest.access.login.login_issuer",
             ]
         },
     }
 ]
-AUTHENTICATION_BACKENDS = ["cdb_rest.login.limit.LimitedBackend", "django.contrib.auth.backends.ModelBackend"]
+AUTHENTICATION_BACKENDS = ["cdb_rest.access.attempts.LimitedBackend", "django.contrib.auth.backends.ModelBackend"]
 if _values["CDB_ISSUERS_FILE"]:
-    AUTHENTICATION_BACKENDS.append("cdb_rest.login.backend.OIDCBackend")
+    AUTHENTICATION_BACKENDS.append("cdb_rest.access.login.OIDCBackend")
 # After a login at an identity provider.
 LOGIN_REDIRECT_URL = "/"
 AUTH_PASSWORD_VALIDATORS = [
@@ -158,13 +158,13 @@ CDB_PUBLIC_SETTINGS = {variable.name: _values[variable.name] for variable in VAR
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [],
-    "DEFAULT_PERMISSION_CLASSES": ["cdb_rest.api.authorization.RoutePermission"],
+    "DEFAULT_PERMISSION_CLASSES": ["cdb_rest.api.base.authorization.RoutePermission"],
     "UNAUTHENTICATED_USER": None,
-    "DEFAULT_RENDERER_CLASSES": ["cdb_rest.api.json.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["cdb_rest.api.json.JSONParser"],
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "cdb_rest.api.json.AlwaysJSON",
+    "DEFAULT_RENDERER_CLASSES": ["cdb_rest.api.base.json.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["cdb_rest.api.base.json.JSONParser"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "cdb_rest.api.base.json.AlwaysJSON",
     "DEFAULT_SCHEMA_CLASS": "cdb_rest.api.schema.RouteSchema",
-    "EXCEPTION_HANDLER": "cdb_rest.api.errors.handle",
+    "EXCEPTION_HANDLER": "cdb_rest.api.base.errors.handle",
 }
 
 SPECTACULAR_SETTINGS = {

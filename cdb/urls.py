@@ -6,14 +6,15 @@ from django.urls import include, path, re_path
 from django.views.decorators.csrf import csrf_exempt
 from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSplitView
 
-from cdb_rest.api import errors
-from cdb_rest.api.json import JSONRenderer
-from cdb_rest.api.views import index, monitoring
-from cdb_rest.identity import issuers
+from cdb_rest.access import issuers
+from cdb_rest.api import service as index
+from cdb_rest.api import service as monitoring
+from cdb_rest.api.base import errors
+from cdb_rest.api.base.json import JSONRenderer
 from cdb_rest.middleware import NOT_FOUND
 
 # Only the admin and the pages with forms need the middleware's CSRF check; all other views are exempt. For writes to the API
-# with a session's cookie, `cdb_rest.api.authorization.RoutePermission` makes this check.
+# with a session's cookie, `cdb_rest.api.base.authorization.RoutePermission` makes this check.
 urlpatterns = [
     re_path(r"^api/cdb_rest/?$", index.IndexView.as_view()),
     path("api/cdb_rest/", include("cdb_rest.api.urls")),
@@ -36,7 +37,7 @@ urlpatterns = [
 
 if issuers.for_login() is not None:
     # Imported only now, because these views import requests, which takes 0.1 s.
-    from cdb_rest.login import views as login
+    from cdb_rest.api import login
 
     # Before the last route, which matches every path. The names are those that mozilla-django-oidc uses.
     urlpatterns[:0] = [

@@ -22,10 +22,10 @@ django: WSGIApplication = get_wsgi_application()
 from django.conf import settings  # noqa: E402 -- all imports below need Django to be set up
 from django.urls import resolve  # noqa: E402
 
-from cdb_rest.api import errors  # noqa: E402
+from cdb_rest.access import issuers  # noqa: E402
+from cdb_rest.api.base import errors  # noqa: E402
 from cdb_rest.compiled import registry  # noqa: E402
 from cdb_rest.connections import postgresql, replicas  # noqa: E402
-from cdb_rest.identity import issuers  # noqa: E402
 from cdb_rest.observe.request_observer import Observed  # noqa: E402
 from cdb_rest.wsgi.overload import Overload  # noqa: E402
 from cdb_rest.wsgi.read_access import ReadAccess  # noqa: E402

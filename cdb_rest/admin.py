@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
-from cdb_rest.identity.issuers import check_name
+from cdb_rest.access.issuers import check_name
 from cdb_rest.models import AccessChange, AccessRule, ApiToken, GlobalTagChange
 from cdb_rest.rules.errors import InvalidInputError
 from cdb_rest.writes import access

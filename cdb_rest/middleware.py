@@ -10,12 +10,12 @@ from django.db import connection
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.urls import ResolverMatch, resolve
 
-from cdb_rest.api.authorization import REFUSED
-from cdb_rest.api.errors import error_response, handle
-from cdb_rest.api.views.monitoring import metrics
+from cdb_rest.access.authentication import permissions_of_session
+from cdb_rest.api.base.authorization import REFUSED
+from cdb_rest.api.base.errors import error_response, handle
+from cdb_rest.api.service import metrics
 from cdb_rest.http.caching import fails_precondition
 from cdb_rest.http.security import HEADERS, PAGE_HEADERS, POLICY, SAFE_METHODS
-from cdb_rest.identity.authentication import permissions_of_session
 from cdb_rest.observe.request_context import TIMING_HEADER, RequestContext, context_of
 from cdb_rest.observe.request_observer import route_of
 from cdb_rest.parsing.parameters import NAMED, NAMED_LENGTH

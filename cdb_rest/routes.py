@@ -1,7 +1,7 @@
 """The table of the API's routes: paths, view, pool, caching, query budget and required roles of each.
 
 Everything else derives from it: Django's URL patterns (`cdb_rest/api/urls.py`), the roles that requests need
-(`cdb_rest/api/authorization.py`), the pools of nginx (`cdb/serving/nginx.py`), the OpenAPI description,
+(`cdb_rest/api/base/authorization.py`), the pools of nginx (`cdb/serving/nginx.py`), the OpenAPI description,
 and tests of the API and of nginx. It does not import Django, so that nginx can be configured without the application.
 """
 
@@ -45,7 +45,7 @@ class Hot(StrEnum):
 class Route:
     """One row of the table.
 
-    `view` is the name "module.Class" of the view in `cdb_rest.api.views`, or the class itself. `paths` are relative to
+    `view` is the name "module.Class" of the view in `cdb_rest.api`, or the class itself. `paths` are relative to
     `/api/cdb_rest/`. If existing clients have a path for the view, it is the first one. Each path is served with and
     without its trailing slash. `is_cached` lets nginx store responses that have an ETag. `hot` is the read that a plain GET
     is. `queries` are the numbers of SQL statements of a GET, by query string; tests check them.
@@ -154,11 +154,11 @@ ROUTES = (
         writes=Role.CONTRIBUTOR,
     ),
     Route(
-        "payload_iovs.PayloadIOVRangeView", ("payloadiovsrange/", "payload-iovs/starts/"), pool=Pool.HEAVY,
+        "ranges.PayloadIOVRangeView", ("payloadiovsrange/", "payload-iovs/starts/"), pool=Pool.HEAVY,
         queries={RANGE: 6, f"{RANGE}&rev=2": 6},
     ),
     Route(
-        "payload_iovs.ValidPayloadIOVView", ("payload-iovs/range",), pool=Pool.HEAVY,
+        "ranges.ValidPayloadIOVView", ("payload-iovs/range",), pool=Pool.HEAVY,
         queries={"gtName=tag0": 7, "gtName=tag0&payload_type=Type0&rev=2": 7},
     ),
     Route("payload_iovs.PayloadIOVAttachView", ("piov_attach", "payload-iovs/attach"), writes=Role.CONTRIBUTOR),
@@ -175,8 +175,8 @@ ROUTES = (
         ),
         writes=Role.MANAGER,
     ),
-    Route("inserting.PayloadIOVInsertView", ("payload-iovs/insert",), writes=Role.CONTRIBUTOR),
-    Route("inserting.PayloadIOVBulkView", ("bulk_piov", "payload-iovs/bulk"), writes=Role.CONTRIBUTOR),
+    Route("insertions.PayloadIOVInsertView", ("payload-iovs/insert",), writes=Role.CONTRIBUTOR),
+    Route("insertions.PayloadIOVBulkView", ("bulk_piov", "payload-iovs/bulk"), writes=Role.CONTRIBUTOR),
     Route("changes.ChangeListView", ("global-tags/<str:name>/changes",), queries={"": 6}),
     Route("changes.ChangeView", ("global-tags/<str:name>/changes/<str:revision>",), pool=Pool.HEAVY, queries={"": 8}),
     Route("reverting.GlobalTagRevertView", ("global-tags/<str:name>/revert",), writes=Role.MANAGER),
@@ -202,7 +202,7 @@ ROUTES = (
     ),
     Route("analysis.ExplanationView", ("payload-iovs/explain",), queries={MOMENT: 8, f"{MOMENT}&rev=2": 7}),
     Route(
-        "settings.PublicSettingView", ("user_settings/<str:name>", "settings/<str:name>"),
+        "service.PublicSettingView", ("user_settings/<str:name>", "settings/<str:name>"),
         pool=Pool.LOOKUPS, hot=Hot.SETTING, queries={"": 0},
     ),
     Route("identity.WhoAmIView", ("whoami",), is_public=True, queries={"": 0}),

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
 
-from cdb_rest.api.errors import error_response
-from cdb_rest.api.views.index import prefers_html
+from cdb_rest.api.base.errors import error_response
+from cdb_rest.api.service import prefers_html
 from cdb_rest.http.security import PAGE_HEADERS
 from cdb_web.page import show
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from cdb_rest.analysis.contents import Contents, read_contents
-from cdb_rest.api.windows import window_between
+from cdb_rest.api.base.windows import window_between
 from cdb_rest.parsing.parameters import parse_as_of, parse_moment_text
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import InvalidInputError

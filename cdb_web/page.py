@@ -14,10 +14,10 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_safe
 
-from cdb_rest.api.errors import handle
+from cdb_rest.access.authentication import KEY, SESSION, principal_of
+from cdb_rest.api.base.errors import handle
 from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.http.security import POLICY, SAFE_METHODS
-from cdb_rest.identity.authentication import KEY, SESSION, principal_of
 from cdb_rest.models import GlobalTag
 from cdb_rest.rules.errors import CdbError
 from cdb_rest.rules.moment import Mode

@@ -6,8 +6,8 @@ from typing import TypeVar
 
 from django.http import HttpRequest
 
-from cdb_rest.api.writes import CommentInput
-from cdb_rest.identity.authentication import principal_of
+from cdb_rest.access.authentication import principal_of
+from cdb_rest.api.base.writes import CommentInput
 from cdb_rest.models import GlobalTag, GlobalTagChange
 from cdb_rest.parsing.fields import read_value
 from cdb_rest.parsing.parameters import parse_number

@@ -17,9 +17,9 @@ from django.db.models.signals import post_migrate
 from django.test import Client, override_settings
 
 from cdb.env import ROOT
-from cdb_rest.api.authorization import REFUSED
+from cdb_rest.access import api_tokens, attempts, rules
+from cdb_rest.api.base.authorization import REFUSED
 from cdb_rest.http.security import HEADERS
-from cdb_rest.identity import api_tokens, attempts, rules
 from cdb_rest.observe.request_context import current_context
 from cdb_rest.wsgi.read_access import ReadAccess
 from tests.builders import Builder, make_statuses

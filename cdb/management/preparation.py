@@ -9,7 +9,7 @@ from django.db import connection
 
 from cdb import database, env
 from cdb_rest import named_sql
-from cdb_rest.identity import issuers
+from cdb_rest.access import issuers
 from cdb_rest.models import AccessRule, GlobalTag
 from cdb_rest.scenarios.definitions import SCENARIOS
 

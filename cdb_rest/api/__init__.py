@@ -1,1 +1,1 @@
-"""The REST API: views, input validation, response documents, errors and the OpenAPI description."""
+"""The REST API: for each kind of resource a module with its views, inputs and documents, and the OpenAPI description."""

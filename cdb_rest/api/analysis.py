@@ -1,88 +1,303 @@
-"""Responses about whole global tags: differences, affected moments, coverage, uses of payloads, and reasons.
+"""Analysis: the coverage of global tags, the uses of payloads, and the reasons for the results of lookups."""
 
-All rows of a response come from one snapshot. While the database works, newlines between the members of the response show
-that it is being made.
-"""
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-
+from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
 
-from cdb_rest.analysis.affected import AffectedIntervals, AffectedMoments
 from cdb_rest.analysis.coverage import Selection, TypeCoverage, coverage
-from cdb_rest.analysis.difference import Comparison, Scope, TypeSummary, difference_lines, summaries
-from cdb_rest.analysis.difference import differences as differences_of
-from cdb_rest.analysis.explanation import explain
+from cdb_rest.analysis.explanation import Explanation, Reason, explain
 from cdb_rest.analysis.uses import Payload, uses
-from cdb_rest.api.analysis_documents import (
-    coverage_document,
-    explanation_document,
+from cdb_rest.api.base.conversion import Document, Shape
+from cdb_rest.api.base.descriptions import AS_OF, NUMBER, TEXT, base_parameter, in_path, required, response_example
+from cdb_rest.api.base.json import dump
+from cdb_rest.api.base.json_stream import array, object_with_array, respond, respond_cached
+from cdb_rest.api.base.views import StrictView
+from cdb_rest.api.base.windows import (
+    WINDOW,
+    PayloadDocument,
+    SpanDocument,
     interval_document,
-    summary_document,
-    use_document,
+    read_payload_type,
+    read_window,
 )
-from cdb_rest.api.documents import Document
-from cdb_rest.api.json import dump
-from cdb_rest.api.json_stream import array, array_of_lines, respond, respond_cached
-from cdb_rest.http.caching import combined
+from cdb_rest.api.examples import PAYLOAD_IOV
+from cdb_rest.http.caching import Resource, combined, conditional_get
+from cdb_rest.http.lookup import TagParameters, read_tags
 from cdb_rest.lookup.model import State
+from cdb_rest.models import GlobalTagChange
+from cdb_rest.parsing.fields import MomentField
+from cdb_rest.parsing.parameters import parse_flag, parse_moment
 from cdb_rest.rules.as_of import TagState
+from cdb_rest.rules.errors import invalid_field
 from cdb_rest.rules.moment import Moment
 
-
-def differences(request: HttpRequest, scope: Scope, digest: str) -> HttpResponseBase:
-    """A JSON array of the differences, one per line, by payload type in byte order, then by start."""
-
-    def read() -> tuple[State, Iterator[bytes]]:
-        comparison = scope.read()
-        return _state_of(comparison), array_of_lines(difference_lines(comparison))
-
-    return respond_cached(request, read, digest)
+# The members of a row, with their columns in the statements of the analysis.
+ROW_MEMBERS = {"payload_url": "payload_url", "checksum": "checksum", "size": "size", "revision": "extra"} | {
+    name: name for name in ("major_iov", "minor_iov", "major_iov_end", "minor_iov_end")
+}
 
 
-def summary(request: HttpRequest, scope: Scope, digest: str) -> HttpResponseBase:
-    """A JSON object: the payload types that differ, and the number of differences."""
-    total = 0
+class TypeCoverageDocument(Shape):
+    """The coverage by a payload type. `first_start` and `last_end` are those of its valid IOVs in the window, or null.
 
-    def documents(batches: Iterable[list[TypeSummary]]) -> Iterator[list[Document]]:
-        nonlocal total
-        for batch in batches:
-            total += sum(one.differences for one in batch)
-            yield [summary_document(one) for one in batch]
+    `covered` is the share of the window's moments that have a valid IOV, from 0 to 1, rounded.
+    """
 
-    def read() -> tuple[State, Iterator[bytes]]:
-        comparison = scope.read()
-        return _state_of(comparison), _object(
-            "payload_types", documents(summaries(comparison)), lambda: {"differences": total}
-        )
-
-    return respond_cached(request, read, digest)
+    payload_type = serializers.CharField()
+    has_payload_list = serializers.BooleanField()
+    covered = serializers.FloatField()
+    first_start = MomentField(allow_null=True)
+    last_end = MomentField(allow_null=True)
+    gaps = SpanDocument(many=True)
 
 
-def affected(scope: Scope, moments: Sequence[Moment] | None) -> HttpResponseBase:
-    """A JSON object: which of the moments have different payloads; without moments, in which intervals payloads differ."""
+class CoverageDocument(Shape):
+    """The coverage of a window by a global tag. It is complete if there are no gaps."""
 
-    def pieces() -> Generator[bytes]:
-        found = AffectedIntervals() if moments is None else AffectedMoments(moments)
-        for number, batch in enumerate(differences_of(scope.read())):
-            if number:
-                yield b"\n"
-            found.add(batch)
-        if isinstance(found, AffectedIntervals):
-            types, intervals = found.found()
-            yield dump(
+    payload_types = TypeCoverageDocument(many=True)
+    complete = serializers.BooleanField()
+
+
+class ChangeReference(Shape):
+    """A change of a global tag, without its contents."""
+
+    revision = serializers.IntegerField()
+    time = serializers.DateTimeField()
+    actor = serializers.CharField()
+    action = serializers.CharField()
+    comment = serializers.CharField()
+
+
+class RowDocument(PayloadDocument):
+    """A payload with its interval of validity."""
+
+    major_iov = serializers.IntegerField()
+    minor_iov = serializers.IntegerField()
+    major_iov_end = serializers.IntegerField()
+    minor_iov_end = serializers.IntegerField()
+
+
+class UseDocument(RowDocument):
+    """A payload in a payload list of a global tag. `removed` is the change that ended the use, null for the present.
+
+    `global_tag` is null if the list is detached.
+    """
+
+    global_tag = serializers.CharField(allow_null=True)
+    payload_type = serializers.CharField()
+    payload_list = serializers.CharField()
+    removed = ChangeReference(allow_null=True)
+
+
+class ExplanationDocument(Shape):
+    """Why a strict lookup has this result for a payload type, or why this global tag does not decide it.
+
+    `payload_iov` is the row with the latest start at or before the moment. `change` is the change since which its payload
+    is valid at the moment, or since which none is; null if it has always been so or is not recorded. `replaced` is what was
+    valid before.
+    """
+
+    global_tag = serializers.CharField()
+    payload_type = serializers.CharField()
+    payload_list = serializers.CharField(allow_null=True)
+    reason = serializers.ChoiceField(choices=[*Reason])
+    payload_iov = RowDocument(allow_null=True)
+    change = ChangeReference(allow_null=True)
+    replaced = RowDocument(allow_null=True)
+
+
+def coverage_document(found: TypeCoverage) -> Document:
+    """A `TypeCoverageDocument`."""
+    extent = {"since": None, "until": None} if found.extent is None else interval_document(found.extent)
+    return {
+        "payload_type": found.payload_type,
+        "has_payload_list": found.has_list,
+        "covered": found.covered,
+        "first_start": extent["since"],
+        "last_end": extent["until"],
+        "gaps": [interval_document(gap) for gap in found.gaps],
+    }
+
+
+def _row_document(row: Mapping[str, Any] | None) -> Document | None:
+    return None if row is None else {name: row[column] for name, column in ROW_MEMBERS.items()}
+
+
+def _change_document(change: GlobalTagChange | None) -> Document | None:
+    if change is None:
+        return None
+    return {
+        "revision": change.revision,
+        "time": change.created,
+        "actor": change.actor,
+        "action": change.action,
+        "comment": change.comment,
+    }
+
+
+def explanation_document(found: Explanation) -> Document:
+    """An `ExplanationDocument`."""
+    return {
+        "global_tag": found.global_tag,
+        "payload_type": found.payload_type,
+        "payload_list": found.payload_list,
+        "reason": found.reason,
+        "payload_iov": _row_document(found.row),
+        "change": _change_document(found.change),
+        "replaced": _row_document(found.replaced),
+    }
+
+
+def use_document(row: dict[str, Any]) -> Document:
+    """A `UseDocument`, from the columns of `uses` (sql/analysis.sql)."""
+    names = ("global_tag", "payload_type", "payload_list")
+    removed = {name: row[f"removed_{name}"] for name in ("revision", "time", "actor", "action", "comment")}
+    return {
+        **{name: row[name] for name in names},
+        **{name: row[name] for name in ROW_MEMBERS},
+        "removed": removed if removed["revision"] is not None else None,
+    }
+
+
+class CoverageView(StrictView):
+    """The gaps of a global tag: intervals of the window in which a strict lookup has no IOV, by payload type.
+
+    `complete` says that there are none. `required` are names of payload types, separated by commas: a type that the tag
+    does not have is reported as well. Without `since` and `until`, the window is the whole axis of moments.
+
+    With `base`, the tag and its bases are several tags as in a lookup. `base` may be repeated, and `rev` is given for each tag.
+    """
+
+    repeatable = ("base", "rev")
+    query = [
+        *WINDOW,
+        base_parameter("base"),
+        OpenApiParameter("required", str, description="Payload types that the tag must have, separated by commas."),
+        *AS_OF,
+    ]
+
+    @extend_schema(
+        summary="Get the coverage of a global tag",
+        parameters=[in_path("name", "Name of the global tag.", "tiny")],
+        responses=CoverageDocument,
+        examples=[
+            response_example(
                 {
-                    "affected": len(intervals),
-                    "payload_types": types,
-                    "intervals": [interval_document(one) for one in intervals],
+                    "payload_types": [
+                        {
+                            "payload_type": "Pixel_Alignment",
+                            "has_payload_list": True,
+                            "covered": 1.0,
+                            "first_start": [5, 0],
+                            "last_end": [6, 0],
+                            "gaps": [],
+                        }
+                    ],
+                    "complete": True,
+                },
+                "With since=5,0&until=6,0&required=Pixel_Alignment",
+            )
+        ],
+    )
+    def get(self, request: Request, name: str) -> HttpResponseBase:
+        query = request.query_params
+        tags = read_tags(dict(query.lists()), TagParameters("base"), name)
+        types = [one for one in query.get("required", "").split(",") if one]
+        selection = Selection(tags, read_payload_type(query), read_window(query), types)
+        window = selection.window
+        parts = (selection.payload_type, *window.start, *window.end, types, settings.CDB_IOV_MODE)
+        resource = Resource.tags("coverage", tags, *parts)
+        not_modified = conditional_get(request.META, resource)
+        return not_modified or covered(request, selection, resource.digest)
+
+
+class UsesView(StrictView):
+    """The global tags, payload lists and intervals in which payloads are used. Exactly one parameter says which payloads.
+
+    With `removed=1`, uses of the past are included: `removed` is the change of the tag that ended the use.
+    """
+
+    query = [
+        OpenApiParameter("payload_url", str, description="The URL of the payload."),
+        OpenApiParameter("url_prefix", str, description="The beginning of the URLs of payloads."),
+        OpenApiParameter("checksum", str, description="The checksum of the payload."),
+        OpenApiParameter("removed", str, enum=["0", "1"], description="1: also uses of the past."),
+    ]
+
+    @extend_schema(
+        summary="List the uses of a payload",
+        responses=UseDocument(many=True),
+        examples=[
+            response_example(
+                {
+                    "global_tag": "tiny",
+                    "payload_type": "Pixel_Alignment",
+                    "payload_list": "Pixel_Alignment_1",
+                    "payload_url": PAYLOAD_IOV["payload_url"],
+                    "removed": None,
+                },
+                "With url_prefix=Pixel_Alignment",
+            )
+        ],
+    )
+    def get(self, request: Request) -> HttpResponseBase:
+        query = request.query_params
+        given = {name: query[name] for name in ("payload_url", "url_prefix", "checksum") if query.get(name)}
+        if len(given) != 1:
+            raise invalid_field(
+                "payload_url",
+                "Exactly one of payload_url, url_prefix and checksum is required, and it must not be empty.",
+            )
+        payload = Payload(given.get("payload_url"), given.get("url_prefix"), given.get("checksum"))
+        return used(payload, with_removed=parse_flag("removed", query.get("removed")))
+
+
+class ExplanationView(StrictView):
+    """Why a strict lookup has this result: the row, the change that put it there, and what it replaced; by payload type.
+
+    `reason` is `valid`, `ended` (the IOV with the latest start has ended), `not_started` (no IOV starts at the moment or
+    before) or `no_payload_list`. If there is no valid IOV now, but there was one before, `change` removed it.
+
+    `gtName` may be given several times, as in a lookup. Then a payload type has one element for each tag, in their order, up to
+    the first tag in which an IOV is valid.
+    """
+
+    repeatable = ("gtName", "rev")
+    query = [
+        required("gtName", TEXT, "Name of the global tag.", "tiny"),
+        required("majorIOV", NUMBER, "Major part of the moment.", 5),
+        required("minorIOV", NUMBER, "Minor part of the moment.", 0),
+        OpenApiParameter("payload_type", str, description="Only this payload type."),
+        *AS_OF,
+    ]
+
+    @extend_schema(
+        summary="Get the reasons for the result of a lookup",
+        responses=ExplanationDocument(many=True),
+        examples=[
+            response_example(
+                {
+                    "global_tag": "tiny",
+                    "payload_type": "Pixel_Alignment",
+                    "payload_list": "Pixel_Alignment_1",
+                    "reason": "valid",
+                    "replaced": None,
                 }
             )
-            return
-        groups = found.found()
-        documents = [{"payload_types": types, "moments": [list(one) for one in hit]} for types, hit in groups]
-        yield dump({"affected": sum(len(hit) for _, hit in groups), "groups": documents})
-
-    return respond(pieces())
+        ],
+    )
+    def get(self, request: Request) -> HttpResponseBase:
+        query = request.query_params
+        tags, payload_type = read_tags(dict(query.lists())), read_payload_type(query)
+        moment = parse_moment(("majorIOV", "minorIOV"), (query.get("majorIOV"), query.get("minorIOV")))
+        resource = Resource.tags("explain", tags, *moment, payload_type, settings.CDB_IOV_MODE)
+        not_modified = conditional_get(request.META, resource)
+        return not_modified or explained(request, tags, moment, payload_type, resource.digest)
 
 
 def covered(request: HttpRequest, selection: Selection, digest: str) -> HttpResponseBase:
@@ -98,7 +313,7 @@ def covered(request: HttpRequest, selection: Selection, digest: str) -> HttpResp
     def read() -> tuple[State, Iterator[bytes]]:
         contents = selection.read()
         rows = documents(coverage(contents, selection))
-        return combined(contents.states), _object("payload_types", rows, lambda: {"complete": complete})
+        return combined(contents.states), object_with_array("payload_types", rows, lambda: {"complete": complete})
 
     return respond_cached(request, read, digest)
 
@@ -122,20 +337,3 @@ def explained(
         return combined(states), iter((dump([explanation_document(one) for one in found]),))
 
     return respond_cached(request, read, digest)
-
-
-def _state_of(comparison: Comparison) -> State:
-    return combined(comparison.a.states + comparison.b.states)
-
-
-def _object(name: str, batches: Iterable[list[Document]], rest: Callable[[], Document]) -> Generator[bytes]:
-    """A JSON object: an array of documents, and the members that `rest` returns after them."""
-    yield b'{"%s":[' % name.encode()
-    separator = b""
-    for batch in batches:
-        for one in batch:
-            yield separator + dump(one)
-            separator = b","
-        # The database may work for seconds before the next batch.
-        yield b"\n"
-    yield b"]," + dump(rest())[1:]

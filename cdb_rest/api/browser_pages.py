@@ -1,7 +1,6 @@
 """HTML pages for developers, if the setting DEBUG is on: each shows a JSON response, so that the debug toolbar can add itself.
 
-Only `cdb/settings.py` refers to this module, and only if DEBUG is on. The views return the same JSON with and without DEBUG.
-"""
+Only `cdb/settings.py` refers to this module, and only if DEBUG is on. The views return the same JSON with and without DEBUG."""
 
 import json
 from collections.abc import Callable
@@ -12,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
 
-from cdb_rest.api.views.index import prefers_html
+from cdb_rest.api.service import prefers_html
 from cdb_rest.http.security import POLICY
 
 # A page shows no more than this of a response, because browsers are slow with more.

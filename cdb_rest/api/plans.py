@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 from rest_framework import serializers
 
-from cdb_rest.api.documents import PayloadIOVDocument, Shape
+from cdb_rest.api.base.conversion import Shape
 from cdb_rest.models import PayloadIOV
 from cdb_rest.rules.errors import CdbError
 from cdb_rest.rules.moment import Interval, Mode
@@ -52,10 +52,6 @@ class CutsDocument(Shape):
     moved = CutDocument(many=True)
     split = CutDocument(many=True)
     detached = CutDocument(many=True)
-
-
-class AttachedIOV(PayloadIOVDocument, CutsDocument):
-    """An attached payload IOV, and the changes of the other IOVs in its list."""
 
 
 class PlanRow(CutsDocument):

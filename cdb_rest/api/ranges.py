@@ -1,32 +1,66 @@
-"""Responses for the payload IOVs of a global tag in a range of moments, in the present or in the past.
+"""Ranges: the payload IOVs of a global tag that start, or are valid, in a range of moments.
 
 All rows of a response come from one snapshot, and it is streamed. With HTTP/1.0 a response has no validators, because a
-truncated one must not be cached. The functions raise `GlobalTagNotFoundError` and the errors of `find_past`.
+truncated one must not be cached.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponseBase, QueryDict
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.views import APIView
 
-from cdb_rest.api import past
-from cdb_rest.api.conversion import stream_documents
-from cdb_rest.api.documents import Document, NestedPayloadList, PayloadIOVDocument
-from cdb_rest.api.json import dump
-from cdb_rest.api.json_stream import Element, array, respond_cached
-from cdb_rest.api.streams import ByParent, with_iovs
+from cdb_rest.api.base.conversion import Document, Shape, stream_documents
+from cdb_rest.api.base.descriptions import AS_OF, NUMBER, TEXT, required, response_example
+from cdb_rest.api.base.json import dump
+from cdb_rest.api.base.json_stream import Element, array, respond_cached
+from cdb_rest.api.base.views import StrictView
+from cdb_rest.api.base.windows import WINDOW, read_payload_type, read_window
+from cdb_rest.api.examples import NESTED_PAYLOAD_LIST, VALID_PAYLOAD_IOV
+from cdb_rest.api.nested import (
+    ByParent,
+    NestedPayloadList,
+    documents_of_iovs,
+    documents_of_lists,
+    with_iovs,
+)
+from cdb_rest.api.payload_iovs import PayloadIOVDocument
 from cdb_rest.exports.export import Selection, find_source
 from cdb_rest.exports.validity import ValidRow, overlaid, valid_rows
 from cdb_rest.history.contents import past_lists
 from cdb_rest.history.revisions import find_past
-from cdb_rest.http.caching import combined
+from cdb_rest.http.caching import Resource, combined, conditional_get
+from cdb_rest.http.lookup import read_tags
 from cdb_rest.lookup.model import State, past_state
 from cdb_rest.lookup.states import read_state
 from cdb_rest.models import PayloadIOV, PayloadList
+from cdb_rest.parsing.parameters import parse_as_of, parse_moment, parse_tag
 from cdb_rest.rules.as_of import AsOf
-from cdb_rest.rules.errors import PayloadListNotFoundError
-from cdb_rest.rules.moment import Mode, Moment
+from cdb_rest.rules.errors import PayloadListNotFoundError, invalid_field
+from cdb_rest.rules.moment import OPEN, Mode, Moment
+
+
+class ValidPayloadIOV(Shape):
+    """A payload IOV with the part of a window in which it is valid: `since` and `until`, each as [major, minor].
+
+    The end of the part is written like the ends of IOVs: exclusive or inclusive, depending on the mode.
+    """
+
+    payload_type = serializers.CharField()
+    payload_url = serializers.CharField()
+    checksum = serializers.CharField()
+    size = serializers.IntegerField()
+    major_iov = serializers.IntegerField()
+    minor_iov = serializers.IntegerField()
+    major_iov_end = serializers.IntegerField()
+    minor_iov_end = serializers.IntegerField()
+    revision = serializers.CharField(allow_null=True)
+    since = serializers.ListField(child=serializers.IntegerField(), min_length=2, max_length=2)
+    until = serializers.ListField(child=serializers.IntegerField(), min_length=2, max_length=2)
 
 
 class Range(NamedTuple):
@@ -38,7 +72,7 @@ class Range(NamedTuple):
     as_of: AsOf | None
 
 
-def payload_lists(request: HttpRequest, asked: Range, digest: str) -> HttpResponseBase:
+def starts_in_range(request: HttpRequest, asked: Range, digest: str) -> HttpResponseBase:
     """A JSON array of the tag's payload lists, ordered by id, each with its IOVs that start in the range, by start.
 
     Lists without such an IOV are left out.
@@ -118,5 +152,84 @@ def _present(asked: Range) -> tuple[State, Iterator[Document], Iterator[Document
 def _past(asked: Range, as_of: AsOf) -> tuple[State, Iterator[Document], Iterator[Document]]:
     found = find_past(asked.tag, as_of)
     lists = past_lists(found)
-    iovs = past.documents_of_iovs(lists, (asked.first, asked.last))
-    return past_state(found.version, as_of), past.documents_of_lists(found, lists), iovs
+    iovs = documents_of_iovs(lists, (asked.first, asked.last))
+    return past_state(found.version, as_of), documents_of_lists(found, lists), iovs
+
+
+START, END = ("startMajorIOV", "startMinorIOV"), ("endMajorIOV", "endMinorIOV")
+
+# As an end: no limit.
+UNLIMITED = "-1"
+
+END_NUMBER = NUMBER | {"minimum": -1}
+
+RANGE = [
+    required("gtName", TEXT, "Name of the global tag.", "tiny"),
+    required("startMajorIOV", NUMBER, "Major part of the first moment.", 0),
+    required("startMinorIOV", NUMBER, "Minor part of the first moment.", 0),
+    required("endMajorIOV", END_NUMBER, "Major part of the last moment; -1: the range has no end.", 1),
+    required("endMinorIOV", END_NUMBER, "Minor part of the last moment; -1: the last one of the major part.", -1),
+]
+
+VALID = [required("gtName", TEXT, "Name of the global tag.", "tiny"), *WINDOW, *AS_OF]
+
+
+class PayloadIOVRangeView(APIView):
+    """The payload lists of the global tag, each with its IOVs that start in the range, ordered by start.
+
+    The range includes both of its ends. Payload lists without such an IOV are left out. An IOV that started before the
+    range is not included, even if it is valid in it.
+    """
+
+    @extend_schema(
+        summary="List the IOVs that start in a range",
+        parameters=[*RANGE, *AS_OF],
+        responses=NestedPayloadList(many=True),
+        examples=[response_example(NESTED_PAYLOAD_LIST)],
+    )
+    def get(self, request: Request) -> HttpResponseBase:
+        asked = _read_range(request.query_params)
+        parts = (*asked.first, *asked.last, settings.CDB_IOV_MODE)
+        resource = Resource.range(asked.tag, asked.as_of, *parts)
+        not_modified = conditional_get(request.META, resource)
+        return not_modified or starts_in_range(request, asked, resource.digest)
+
+
+class ValidPayloadIOVView(StrictView):
+    """The IOVs of the global tag that are valid somewhere in a window, each with the part in which it is valid.
+
+    `since` and `until` of an element are that part: a strict lookup returns this IOV at its moments, and no other one of
+    the payload type. The elements are ordered by payload type in byte order, then by start.
+
+    `gtName` may be given several times, as in a lookup: the first tag that has a valid IOV decides. Then elements have a
+    member `global_tag`, and an IOV comes once for each of its parts.
+    """
+
+    query = VALID
+    repeatable = ("gtName", "rev")
+
+    @extend_schema(
+        summary="List the IOVs that are valid in a window",
+        parameters=VALID,
+        responses=ValidPayloadIOV(many=True),
+        examples=[response_example(VALID_PAYLOAD_IOV)],
+    )
+    def get(self, request: Request) -> HttpResponseBase:
+        tags = read_tags(dict(request.query_params.lists()))
+        window, payload_type = read_window(request.query_params), read_payload_type(request.query_params)
+        resource = Resource.tags("valid", tags, payload_type, *window.start, *window.end, settings.CDB_IOV_MODE)
+        not_modified = conditional_get(request.META, resource)
+        selections = [Selection(tag, payload_type, window, as_of) for tag, as_of in tags]
+        return not_modified or valid_parts(request, selections, resource.digest)
+
+
+def _read_range(query: QueryDict) -> Range:
+    tag = parse_tag(query)
+    first = parse_moment(START, (query.get(START[0]), query.get(START[1])))
+    major, minor = query.get(END[0]), query.get(END[1])
+    if major == UNLIMITED:
+        major, minor = str(OPEN), UNLIMITED
+    last = parse_moment(END, (major, str(OPEN) if minor == UNLIMITED else minor))
+    if last < first:
+        raise invalid_field(END[0], f"The range from {first} to {last} is empty.")
+    return Range(tag, first, last, parse_as_of(query))

@@ -3,8 +3,7 @@
 Operations are grouped by the module of their view, in the order of the table. The docstring of a module is the name of
 the group, a colon and a sentence. If several paths with the same parameters lead to the same operation, only one is in
 the group: the last one in the first of their routes. The others are in the group of legacy paths at the end, where
-users of existing clients find them.
-"""
+users of existing clients find them."""
 
 import inspect
 import re
@@ -15,13 +14,26 @@ from typing import Any
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import ComponentRegistry
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse
+from rest_framework import serializers
 from rest_framework.views import APIView
 
-from cdb_rest.api.documents import Error, Shape
+from cdb_rest.api.base.conversion import Shape
+
+
+class Error(Shape):
+    """An error. Further members may name invalid fields or rows."""
+
+    detail = serializers.CharField()
+    code = serializers.CharField()
+    rows = serializers.ListField(child=serializers.DictField(), required=False)
+
 
 PREFIX = "/api/cdb_rest/"
+
 LEGACY = "Legacy paths"
+
 LEGACY_SENTENCE = "The same operations at the paths that clients of nopayloaddb send. New clients use the paths above."
+
 ERROR = OpenApiResponse(
     Error,
     "Any error. Programs rely on the status and on `code`; `detail` is for people.",

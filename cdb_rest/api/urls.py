@@ -7,7 +7,7 @@ from django.conf import settings
 from django.urls import URLPattern, path
 from rest_framework.views import APIView
 
-from cdb_rest.api.views import strategies
+from cdb_rest.api import strategies
 from cdb_rest.routes import MOMENT, ROUTES, Route
 from cdb_rest.strategies.registry import STRATEGIES
 
@@ -34,7 +34,7 @@ def view_of(route: Route) -> type[APIView]:
     if not isinstance(route.view, str):
         return route.view
     module, _, name = route.view.partition(".")
-    view: type[APIView] = getattr(import_module(f"cdb_rest.api.views.{module}"), name)
+    view: type[APIView] = getattr(import_module(f"cdb_rest.api.{module}"), name)
     return view
 
 

@@ -1,7 +1,7 @@
 """The metrics that are counted while requests are handled, by prometheus_client in its multiprocess mode.
 
 Figures of nginx, PostgreSQL and the processes come from their own exporters (docs/monitoring.md). Those of global tags are read
-when Prometheus scrapes the service (`cdb_rest.api.exposition`). Labels have few values: a route is the pattern of a path, never
+when Prometheus scrapes the service (`cdb_rest.api.service`). Labels have few values: a route is the pattern of a path, never
 a path.
 """
 

@@ -1,8 +1,8 @@
 """Parsing of parameters of paths and query strings, with strict validation and one sentence for each error.
 
-Unknown parameters are rejected by views that nopayloaddb does not have (`cdb_rest.api.inputs.StrictView`), and unknown members of
-bodies on the service's own paths (`is_own_path`): otherwise the service would ignore a misspelt optional name. Other requests may
-have unknown names, because existing clients may send them.
+Views that nopayloaddb does not have reject unknown parameters (`cdb_rest.api.base.views.StrictView`), and the service's own
+paths reject unknown members of bodies (`is_own_path`): otherwise a misspelt optional name would be ignored. Other requests
+may have unknown names, because existing clients may send them.
 """
 
 import re

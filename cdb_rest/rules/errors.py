@@ -1,9 +1,10 @@
 """The errors of the service, one class for each.
 
-The docstring of a class says what the error means for the client. `code` is a stable identifier for programs.
+The docstring of a class says what the error means for the client, `status` is the HTTP status of the response, and `code` is a
+stable identifier for programs.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 
 class CdbError(Exception):
@@ -13,7 +14,13 @@ class CdbError(Exception):
     each invalid row.
     """
 
-    code = "error"
+    status: ClassVar[int]
+    code: ClassVar[str]
+
+    def __init_subclass__(cls, status: int | None = None, code: str | None = None) -> None:
+        """Without them, `status` and `code` are those of the base class."""
+        cls.status = status or cls.status
+        cls.code = code or cls.code
 
     def __init__(
         self, message: str, fields: dict[str, list[str]] | None = None, rows: list[dict[str, Any]] | None = None
@@ -23,10 +30,8 @@ class CdbError(Exception):
         self.rows = rows or []
 
 
-class InvalidInputError(CdbError):
+class InvalidInputError(CdbError, status=400, code="invalid_input"):
     """The request is malformed, or a value is missing, has the wrong type or is out of range."""
-
-    code = "invalid_input"
 
 
 def invalid_field(field: str, message: str) -> InvalidInputError:
@@ -34,58 +39,43 @@ def invalid_field(field: str, message: str) -> InvalidInputError:
     return InvalidInputError(message, {field: [message]})
 
 
-class UnknownParameterError(CdbError):
+class UnknownParameterError(CdbError, status=400, code="unknown_parameter"):
     """The query string has a parameter that the route does not accept."""
 
-    code = "unknown_parameter"
 
-
-class AuthenticationRequiredError(CdbError):
+class AuthenticationRequiredError(CdbError, status=401, code="authentication_required"):
     """The request needs a permission, and it has no token and comes from no trusted network."""
 
-    code = "authentication_required"
 
-
-class InvalidTokenError(CdbError):
+class InvalidTokenError(CdbError, status=401, code="invalid_token"):
     """The token is not valid: it is unknown or damaged, has expired or was revoked, or its issuer is not trusted.
 
     The token of a trusted issuer is also rejected while the service cannot get the issuer's key for it.
     """
 
-    code = "invalid_token"
 
-
-class TooManyAttemptsError(CdbError):
+class TooManyAttemptsError(CdbError, status=429, code="too_many_attempts"):
     """Too many requests with invalid tokens came from this address; try again later."""
 
-    code = "too_many_attempts"
 
-
-class NotPermittedError(CdbError):
+class NotPermittedError(CdbError, status=403, code="not_permitted"):
     """The user, program or network has no permission for this. The message says which role is needed."""
 
-    code = "not_permitted"
 
-
-class TooManyRowsError(CdbError):
+class TooManyRowsError(CdbError, status=413, code="too_many_rows"):
     """The request has more than 50,000 rows; send them in several requests."""
 
-    code = "too_many_rows"
 
-
-class NameTakenError(CdbError):
+class NameTakenError(CdbError, status=400, code="name_taken"):
     """Another object of this kind has this name already. The response has the message under the key `name`, too."""
-
-    code = "name_taken"
 
     def __init__(self, kind: str) -> None:
         super().__init__(f"{kind} with this name already exists.")
 
 
-class NotFoundError(CdbError):
+class NotFoundError(CdbError, status=404, code="not_found"):
     """The object does not exist. Most kinds of objects have a code of their own, which follows."""
 
-    code = "not_found"
     kind = "object"
 
     def __init__(self, name: object) -> None:
@@ -93,90 +83,74 @@ class NotFoundError(CdbError):
         self.name = name
 
 
-class GlobalTagNotFoundError(NotFoundError):
+class GlobalTagNotFoundError(NotFoundError, status=404, code="global_tag_not_found"):
     """No global tag has this name or id."""
 
-    code = "global_tag_not_found"
     kind = "global tag"
 
 
-class StatusNotFoundError(NotFoundError):
+class StatusNotFoundError(NotFoundError, status=404, code="status_not_found"):
     """No global tag status has this name. The message lists the existing statuses."""
 
-    code = "status_not_found"
     kind = "global tag status"
 
     def __init__(self, name: str, known: list[str]) -> None:
         super().__init__(f"{name}; existing statuses: {', '.join(known)}")
 
 
-class PayloadTypeNotFoundError(NotFoundError):
+class PayloadTypeNotFoundError(NotFoundError, status=404, code="payload_type_not_found"):
     """No payload type has this name."""
 
-    code = "payload_type_not_found"
     kind = "payload type"
 
 
-class PayloadListNotFoundError(NotFoundError):
+class PayloadListNotFoundError(NotFoundError, status=404, code="payload_list_not_found"):
     """No payload list has this name or id, or the tag has no list of this type."""
 
-    code = "payload_list_not_found"
     kind = "payload list"
 
 
-class PayloadIOVNotFoundError(NotFoundError):
+class PayloadIOVNotFoundError(NotFoundError, status=404, code="payload_iov_not_found"):
     """No payload IOV has this id, or no IOV of the list has exactly this start and end."""
 
-    code = "payload_iov_not_found"
     kind = "payload IOV"
 
 
-class AccessRuleNotFoundError(NotFoundError):
+class AccessRuleNotFoundError(NotFoundError, status=404, code="access_rule_not_found"):
     """There is no access rule with this number."""
 
-    code = "access_rule_not_found"
     kind = "access rule"
 
 
-class TokenNotFoundError(NotFoundError):
+class TokenNotFoundError(NotFoundError, status=404, code="token_not_found"):
     """There is no token with this name."""
 
-    code = "token_not_found"
     kind = "token"
 
 
-class SettingNotFoundError(NotFoundError):
+class SettingNotFoundError(NotFoundError, status=404, code="setting_not_found"):
     """No public setting has this name."""
 
-    code = "setting_not_found"
     kind = "public setting"
 
 
-class TagLockedError(CdbError):
+class TagLockedError(CdbError, status=409, code="global_tag_locked"):
     """The tag is protected by its status: it cannot be deleted, and its lists and IOVs cannot be removed or changed."""
 
-    code = "global_tag_locked"
 
-
-class TagFrozenError(CdbError):
+class TagFrozenError(CdbError, status=409, code="global_tag_frozen"):
     """The tag is frozen: it cannot be changed any more."""
 
-    code = "global_tag_frozen"
 
-
-class StatusChangeRefusedError(CdbError):
+class StatusChangeRefusedError(CdbError, status=409, code="status_change_refused"):
     """The tag's status does not permit a change to the requested status."""
 
-    code = "status_change_refused"
 
-
-class NameRetiredError(CdbError):
+class NameRetiredError(CdbError, status=409, code="name_retired"):
     """The tag cannot be frozen: one of this name was frozen before the database was restored.
 
     HTTP caches may still have responses for that tag. Clone the tag under another name. Other statuses are permitted.
     """
-
-    code = "name_retired"
 
     def __init__(self, name: str) -> None:
         super().__init__(
@@ -185,35 +159,27 @@ class NameRetiredError(CdbError):
         )
 
 
-class OverlapError(CdbError):
+class OverlapError(CdbError, status=409, code="iov_overlap"):
     """The IOV would change what is defined in a protected tag, or another IOV of its list has the same start."""
 
-    code = "iov_overlap"
 
-
-class PayloadTypeInUseError(CdbError):
+class PayloadTypeInUseError(CdbError, status=409, code="payload_type_in_use"):
     """The payload type cannot be deleted, because payload lists of this type exist."""
 
-    code = "payload_type_in_use"
 
-
-class PayloadListNotEmptyError(CdbError):
+class PayloadListNotEmptyError(CdbError, status=409, code="payload_list_not_empty"):
     """The payload list cannot be deleted, because it has IOVs."""
 
-    code = "payload_list_not_empty"
 
-
-class ChangeNotFoundError(NotFoundError):
+class ChangeNotFoundError(NotFoundError, status=404, code="change_not_found"):
     """The tag's change log has no entry with this revision."""
 
-    code = "change_not_found"
     kind = "change"
 
 
-class RevisionNotFoundError(NotFoundError):
+class RevisionNotFoundError(NotFoundError, status=404, code="revision_not_found"):
     """The tag has no such revision: it is in the future, or before the tag, or was lost in a restoration of the database."""
 
-    code = "revision_not_found"
     kind = "revision"
 
     def __init__(self, name: object) -> None:
@@ -221,40 +187,28 @@ class RevisionNotFoundError(NotFoundError):
         self.name = name
 
 
-class RevisionPrunedError(CdbError):
+class RevisionPrunedError(CdbError, status=410, code="revision_pruned"):
     """The tag had this revision, but its contents of then are no longer stored, or never were."""
 
-    code = "revision_pruned"
 
-
-class KeyReusedError(CdbError):
+class KeyReusedError(CdbError, status=409, code="idempotency_key_reused"):
     """The idempotency key was used with another request; each new request needs a new key."""
 
-    code = "idempotency_key_reused"
 
-
-class ConcurrentChangeError(CdbError):
+class ConcurrentChangeError(CdbError, status=409, code="concurrent_change"):
     """Another request changed the same objects at the same moment. Nothing was stored; it is safe to retry."""
 
-    code = "concurrent_change"
 
-
-class TagChangedError(CdbError):
+class TagChangedError(CdbError, status=409, code="global_tag_changed"):
     """The global tag has changed since the revision for which the write was planned. Nothing was stored."""
 
-    code = "global_tag_changed"
 
-
-class DatabaseUnavailableError(CdbError):
+class DatabaseUnavailableError(CdbError, status=504, code="database_unavailable"):
     """The database cannot be reached, does not respond in time or has no space left; try again later.
 
     A write may have been stored nevertheless.
     """
 
-    code = "database_unavailable"
 
-
-class OverloadedError(CdbError):
+class OverloadedError(CdbError, status=504, code="overloaded"):
     """There are more requests than the service can handle in time. Nothing was done; try again later."""
-
-    code = "overloaded"

@@ -1,7 +1,7 @@
 """Write services for access rules and tokens. Every change is recorded as an `AccessChange`.
 
 The services do not check permissions: the caller must ensure that the actor is an administrator. `actor` is only the name
-that the record stores. Serving processes apply a change within `REFRESH_SECONDS` (`cdb_rest/identity/rules.py`).
+that the record stores. Serving processes apply a change within `REFRESH_SECONDS` (`cdb_rest/access/rules.py`).
 """
 
 import ipaddress

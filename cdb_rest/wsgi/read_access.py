@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-from cdb_rest.api.authorization import REFUSED, is_closed_read
-from cdb_rest.identity.authentication import principal_of
+from cdb_rest.access.authentication import principal_of
+from cdb_rest.api.base.authorization import REFUSED, is_closed_read
 from cdb_rest.rules.access import Role
 
 

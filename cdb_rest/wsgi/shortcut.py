@@ -14,7 +14,7 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 from django.conf import settings
 from django.http.request import split_domain_port, validate_host
 
-from cdb_rest.api import errors
+from cdb_rest.api.base import errors
 from cdb_rest.http.caching import PRECONDITIONS, Resource, conditional_get
 from cdb_rest.http.hot_reads import Response, respond
 from cdb_rest.http.lookup import read_lookup, respond_to_lookup

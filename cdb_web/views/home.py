@@ -9,8 +9,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonRespons
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
-from cdb_rest.api.views.index import SERVICE, prefers_html
-from cdb_rest.api.views.monitoring import ready
+from cdb_rest.api.service import SERVICE, prefers_html, ready
 from cdb_rest.lookup.model import LookupQuery, Row
 from cdb_rest.lookup.queries import look_up_here
 from cdb_rest.models import GlobalTag, GlobalTagChange

@@ -12,8 +12,9 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from rest_framework.exceptions import ParseError
 
-from cdb_rest.api.inputs import InsertInput, read_rows
-from cdb_rest.api.json import limit_of_rows, parse_limited
+from cdb_rest.api.base.json import limit_of_rows, parse_limited
+from cdb_rest.api.base.views import read_rows
+from cdb_rest.api.insertions import InsertInput
 from cdb_rest.api.plans import insertion_document
 from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.models import PayloadType

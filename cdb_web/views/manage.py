@@ -5,7 +5,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from cdb_rest.api.inputs import NameInput
+from cdb_rest.api.global_tags import NameInput
 from cdb_rest.models import GlobalTagChange, GlobalTagStatus
 from cdb_rest.parsing.fields import read_value
 from cdb_rest.rules.errors import (

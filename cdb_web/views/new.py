@@ -4,7 +4,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from cdb_rest.api.inputs import GlobalTagInput, NamedInput
+from cdb_rest.api.global_tags import GlobalTagInput
+from cdb_rest.api.payload_types import NamedInput
 from cdb_rest.models import PayloadType
 from cdb_rest.parsing.fields import read_value
 from cdb_rest.rules.errors import CdbError

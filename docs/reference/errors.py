@@ -1,10 +1,19 @@
-"""docs/errors.md, from the table of error classes and from `OTHER_ERRORS`. Django must be set up before the import."""
+"""docs/errors.md, from the error classes and from `OTHER_ERRORS`. Django must be set up before the import."""
 
-from cdb_rest.api.errors import STATUS_OF
+from cdb_rest.rules import errors
 from docs.reference.markdown import cell
 
+ERRORS: list[type[errors.CdbError]] = sorted(
+    (
+        one
+        for one in vars(errors).values()
+        if isinstance(one, type) and issubclass(one, errors.CdbError) and one.__bases__ != (Exception,)
+    ),
+    key=lambda one: one.status,
+)
+
 INTRODUCTION = """\
-<!-- Generated from cdb_rest/api/errors.py and cdb_rest/rules/errors.py by `make reference`. Do not edit it here. -->
+<!-- Generated from cdb_rest/rules/errors.py by `make reference`. Do not edit it here. -->
 
 # Error codes
 
@@ -63,8 +72,7 @@ def page() -> str:
     """The text of docs/errors.md: the errors with a class in `cdb_rest.rules.errors`, and the others."""
     head = "| status | `code` | meaning |\n|---|---|---|\n"
     own = "".join(
-        f"| {status} | `{error.code}` | {cell(' '.join((error.__doc__ or '').split()))} |\n"
-        for error, status in STATUS_OF.items()
+        f"| {error.status} | `{error.code}` | {cell(' '.join((error.__doc__ or '').split()))} |\n" for error in ERRORS
     )
     others = "".join(f"| {status} | `{code}` | {meaning} |\n" for status, code, meaning in OTHER_ERRORS)
     return "\n".join([INTRODUCTION, head + own, OTHERS_INTRODUCTION, head + others])

@@ -1,6 +1,6 @@
 """What the tests of access share: names, bodies of requests, and rules."""
 
-from cdb_rest.identity import rules
+from cdb_rest.access import rules
 from cdb_rest.writes import access
 
 MINE, OTHER = "mine", "other"

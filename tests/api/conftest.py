@@ -2,7 +2,7 @@
 
 import pytest
 
-from cdb_rest.identity import discovery, issuers, jwt_tokens, keys, rules
+from cdb_rest.access import discovery, issuers, jwt_tokens, keys, rules
 from cdb_rest.models import ApiToken, GlobalTag, PayloadType
 from cdb_rest.writes import access, global_tags
 from tests.api.access import MINE, OTHER, grant, rename

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from pytest import mark, param
 
-from cdb_rest.identity import attempts, rules
+from cdb_rest.access import attempts, rules
 from cdb_rest.models import AccessChange, AccessRule, ApiToken
 from cdb_rest.writes import access
 from tests.api.access import PATTERN, grant

@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 from pytest import mark
 
-from cdb_rest.identity import api_tokens, attempts
+from cdb_rest.access import api_tokens, attempts
 from cdb_rest.models import AccessChange, AccessRule, ApiToken, GlobalTagChange, PayloadIOV
 from cdb_rest.writes import access
 from tests.api.access import ROW

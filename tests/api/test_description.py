@@ -8,7 +8,7 @@ import pytest
 from django.core.management import call_command
 from drf_spectacular.generators import SchemaGenerator
 
-from cdb_rest.api.json import dump
+from cdb_rest.api.base.json import dump
 from cdb_rest.models import GlobalTagStatus
 
 DESCRIPTION = json.loads(dump(SchemaGenerator().get_schema(public=True)))

@@ -4,7 +4,7 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
-from cdb_rest.identity import issuers
+from cdb_rest.access import issuers
 from cdb_rest.models import GlobalTagChange
 from tests.api.access import INSERTION, MINE, OTHER, PATTERN, grant
 

@@ -12,7 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils import timezone
 from pytest import mark, param
 
-from cdb_rest.identity import issuers, jwt_tokens, rules
+from cdb_rest.access import issuers, jwt_tokens, rules
 from cdb_rest.models import GlobalTagChange, RevokedToken
 from cdb_rest.writes import access
 from tests.api.access import grant

@@ -7,7 +7,7 @@ import time
 import pytest
 from pytest import mark
 
-from cdb_rest.identity import attempts, jwt_tokens, keys
+from cdb_rest.access import attempts, jwt_tokens, keys
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rest_framework.exceptions import ParseError
 
-from cdb_rest.api.json import LEVELS, JSONParser, TooComplexError
+from cdb_rest.api.base.json import LEVELS, JSONParser, TooComplexError
 from tests.api.paths import WRITES
 
 

@@ -7,10 +7,10 @@ import pytest
 from django.core.management import get_commands
 
 from cdb.env import ROOT
-from cdb_rest.api.errors import STATUS_OF
 from cdb_rest.api.urls import STRATEGY_ROUTES
 from cdb_rest.named_sql import STATEMENTS
 from cdb_rest.routes import ROUTES
+from docs.reference.errors import ERRORS
 
 NAMES_IN_DOCS = {
     "tag_id": "id",
@@ -35,7 +35,7 @@ def test_every_route_is_in_the_table(path):
 
 def error_codes():
     """All error codes: of error classes, of calls of `error_response`, and of nginx."""
-    codes = {error.code for error in STATUS_OF}
+    codes = {error.code for error in ERRORS}
     for file in (ROOT / "cdb_rest").rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "error_response" and len(node.args) > 1:

@@ -16,7 +16,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from cdb_rest.api.json import dump
+from cdb_rest.api.base.json import dump
 from cdb_rest.routes import ROUTES
 from tests.conftest import PREFIX
 from tests.e2e.service import JobClient, Service

@@ -12,7 +12,7 @@ from django.core.signals import request_finished, request_started
 from django.db import close_old_connections
 
 from cdb import env, logs
-from cdb_rest.api import errors
+from cdb_rest.api.base import errors
 from cdb_rest.observe import request_observer
 from cdb_rest.observe.request_context import RequestContext, current_context
 from cdb_rest.observe.request_observer import Observed

@@ -49,7 +49,7 @@ def test_an_exception_in_a_view_is_recorded_once(ask, monkeypatch, build):
         "unexpected ZeroDivisionError",
         "finished",
     ]
-    [error] = written(logger="cdb_rest.api.errors")
+    [error] = written(logger="cdb_rest.api.base.errors")
     assert error["exception"].splitlines()[-1].startswith("ZeroDivisionError")
 
 

@@ -6,8 +6,8 @@ from urllib.error import HTTPError
 
 import pytest
 
-from cdb_rest.identity import discovery
-from cdb_rest.identity.issuers import Issuer
+from cdb_rest.access import discovery
+from cdb_rest.access.issuers import Issuer
 
 
 @pytest.fixture

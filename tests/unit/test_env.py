@@ -90,5 +90,5 @@ def test_only_one_module_reads_the_environment():
         text=True,
     ).stdout.split()
     # The others name Django's settings module, and read a variable of prometheus_client.
-    others = {"cdb/management/command_line.py", "cdb/wsgi.py", "cdb_rest/api/exposition.py"}
+    others = {"cdb/management/command_line.py", "cdb/wsgi.py", "cdb_rest/api/service.py"}
     assert {name for name in found if name.endswith(".py")} == {"cdb/env.py"} | others

@@ -6,7 +6,7 @@ from django.conf import settings as configuration
 
 from cdb import checks, security
 from cdb.variables import VARIABLES
-from cdb_rest.identity import issuers
+from cdb_rest.access import issuers
 
 
 def test_forms_are_trusted_from_the_names_that_clients_use():

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from cdb_rest.identity.issuers import check_name
+from cdb_rest.access.issuers import check_name
 from cdb_rest.management.access import actor, add_role_options, described
 from cdb_rest.models import RuleKind
 from cdb_rest.rules.errors import CdbError

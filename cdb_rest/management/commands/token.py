@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from cdb_rest.identity.issuers import check_name
+from cdb_rest.access.issuers import check_name
 from cdb_rest.management.access import actor, add_role_options
 from cdb_rest.management.quantities import IN_SECONDS
 from cdb_rest.management.tables import table

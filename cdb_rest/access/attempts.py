@@ -1,0 +1,79 @@
+"""Limits on wrong passwords and tokens, in addition to that of nginx."""
+
+from typing import Any
+
+from django.contrib.auth.signals import user_login_failed
+from django.core.exceptions import PermissionDenied
+from django.dispatch import receiver
+from django.http import HttpRequest
+
+from cdb_rest.access.cache import cache
+from cdb_rest.observe.request_context import address_of
+from cdb_rest.rules.errors import TooManyAttemptsError
+
+LIMIT = 30
+
+PERIOD_SECONDS = 60
+
+_failures = cache("failures", PERIOD_SECONDS)
+
+
+def client_at(address: str) -> str:
+    """The address of the client, for `check` and `failed`.
+
+    `address` may be a list of addresses, as in `X-Forwarded-For`. Then the result is the last one, which our proxy has
+    added: the client itself can send the others.
+    """
+    return address.rpartition(",")[2].strip()
+
+
+def check(client: str) -> None:
+    """Raise `TooManyAttemptsError` if this client, any text by which failures are counted, has failed `LIMIT` times."""
+    if _failures.get(client, 0) >= LIMIT:
+        raise TooManyAttemptsError(
+            f"Too many invalid tokens or passwords: {client}; try again in {PERIOD_SECONDS} seconds."
+        )
+
+
+def failed(client: str) -> None:
+    """Count a failure of this client."""
+    if not _failures.add(client, 1):
+        _failures.incr(client)
+
+
+def forget() -> None:
+    """Forget all failures that this process has counted. Tests use it."""
+    _failures.clear()
+
+
+class LimitedBackend:
+    """An authentication backend that only refuses: clients with many wrong passwords, and some names.
+
+    It must be the first in `AUTHENTICATION_BACKENDS`.
+    """
+
+    def authenticate(self, request: HttpRequest | None, **credentials: Any) -> None:
+        """Raise `PermissionDenied`, after which Django calls no other backend, if the client has failed too often.
+
+        Also raised if the name has a colon: such accounts are those of persons who log in at an identity provider.
+        Otherwise the result is None, and Django calls the next backend.
+        """
+        if ":" in (credentials.get("username") or ""):
+            raise PermissionDenied
+        if request is not None:
+            try:
+                check(_client(request))
+            except TooManyAttemptsError as error:
+                raise PermissionDenied from error
+
+
+@receiver(user_login_failed)
+def count(request: HttpRequest | None = None, **values: Any) -> None:
+    """Count a login that failed."""
+    if request is not None:
+        failed(_client(request))
+
+
+def _client(request: HttpRequest) -> str:
+    """The text by which `attempts` counts wrong passwords of this client. Invalid tokens are counted separately."""
+    return f"login from {client_at(address_of(request.META))}"

@@ -1,0 +1,1 @@
+"""What the API adds to Django REST framework: JSON, errors, documents, pages, validation and permissions."""

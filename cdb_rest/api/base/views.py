@@ -1,0 +1,83 @@
+"""What views share: unknown query parameters are rejected, rows of a body are validated, hot reads are answered."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpResponse
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from cdb_rest.api.base.conversion import Shape
+from cdb_rest.http import hot_reads
+from cdb_rest.http.caching import not_modified
+from cdb_rest.parsing.fields import (
+    Input,
+    plain_errors,
+)
+from cdb_rest.parsing.parameters import unknown_names
+from cdb_rest.routes import Hot
+from cdb_rest.rules.errors import TooManyRowsError, UnknownParameterError
+from cdb_rest.writes.rows import ROWS_NAMED, wrong_rows
+
+
+class Statement(Shape):
+    """The response to a delete."""
+
+    detail = serializers.CharField()
+
+
+ROWS_VALIDATED_AT_ONCE = 1000
+
+
+def read_rows(data: list[Any], form_class: type[Input], *, strict: bool) -> list[dict[str, Any]]:
+    """The validated rows, by the serializer `form_class`.
+
+    Raises `TooManyRowsError`, or `InvalidInputError`, whose `rows` describes the first invalid ones.
+    """
+    if len(data) > settings.CDB_MAX_BULK_ROWS:
+        raise TooManyRowsError(
+            f"The body has {len(data)} rows; at most {settings.CDB_MAX_BULK_ROWS} are accepted at once."
+        )
+    rows: list[dict[str, Any]] = []
+    wrong: list[dict[str, Any]] = []
+    # In parts: after the first part with enough invalid rows, the rest need not be validated.
+    for first in range(0, len(data), ROWS_VALIDATED_AT_ONCE):
+        form = form_class(data=data[first : first + ROWS_VALIDATED_AT_ONCE], many=True, context={"strict": strict})
+        if form.is_valid():
+            rows += (dict(row) for row in form.validated_data)
+            continue
+        wrong += ({"row": first + row} | plain_errors(errors) for row, errors in sorted(form.errors.items()))
+        if len(wrong) >= ROWS_NAMED:
+            break
+    if wrong:
+        raise wrong_rows(wrong, len(data))
+    return rows
+
+
+class StrictView(APIView):
+    """A view that rejects unknown query parameters; `query` declares the known ones.
+
+    A view that has a path of nopayloaddb must not be strict, because existing clients may send unknown parameters.
+    Such a view ignores them on all of its paths.
+    """
+
+    query: Sequence[OpenApiParameter] = ()
+
+    def initial(self, request: Request, *arguments: Any, **named: Any) -> None:
+        """Check the permissions, then the query string, before the method of the view runs.
+
+        Raises the errors of `RoutePermission`, or `UnknownParameterError`.
+        """
+        super().initial(request, *arguments, **named)
+        unknown = unknown_names(request.query_params, [parameter.name for parameter in self.query])
+        if unknown:
+            raise UnknownParameterError(" ".join(text for [text] in unknown.values()), unknown)
+
+
+def respond_hot(request: Request, kind: Hot, name: str = "") -> HttpResponse:
+    """The response to a hot read. `name` is that of the tag or setting. Raises the errors of `hot_reads.respond`."""
+    status, headers, body = hot_reads.respond(kind, name, request.META)
+    return HttpResponse(body, status=status, headers=headers) if body else not_modified(headers)

@@ -1,0 +1,233 @@
+"""Inserting: one or many payloads with their intervals, in one request."""
+
+from typing import Any
+
+from django.http import HttpResponse
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from cdb_rest.api.base.conversion import Shape, one_of
+from cdb_rest.api.base.descriptions import request_example, response_example
+from cdb_rest.api.base.views import StrictView, read_rows
+from cdb_rest.api.base.writes import WRITE_HEADERS, read_origin, respond_to_write
+from cdb_rest.api.payload_iovs import PayloadInput, PayloadIOVInput
+from cdb_rest.api.plans import InsertionResult, insertion_document, refusal_document
+from cdb_rest.parsing.fields import (
+    MomentField,
+    TextField,
+    UntilField,
+    read_body,
+)
+from cdb_rest.parsing.parameters import is_own_path, parse_flag
+from cdb_rest.rules.errors import (
+    InvalidInputError,
+    OverlapError,
+    TagFrozenError,
+    invalid_field,
+)
+from cdb_rest.rules.moment import END_OF_TIME
+from cdb_rest.rules.names import COMMENT_LENGTH, LIST_NAME_LENGTH, NAME_LENGTH, TEXT_LENGTH
+from cdb_rest.rules.origin import Origin
+from cdb_rest.writes import bulk, insertion
+
+
+class BulkResult(Shape):
+    """The response to a bulk insert."""
+
+    detail = serializers.CharField()
+    count = serializers.IntegerField()
+
+
+class BulkPayloadIOVInput(PayloadIOVInput):
+    """A payload IOV of a bulk request, with the name of its payload list."""
+
+    checksum = TextField(max_length=TEXT_LENGTH, allow_blank=True, default="")
+    payload_list = TextField(max_length=LIST_NAME_LENGTH)
+
+
+# `until` has no default, because existing clients have different defaults, and "open" would remove later IOVs.
+NO_END = (
+    'One of three is required: a moment [major, minor], where the validity ends; "next", at the next start in the payload '
+    'list; or "open", never: then all later IOVs are removed from the list.'
+)
+
+
+class InsertInput(PayloadInput):
+    """A payload to insert into a global tag, by the names of tag and payload type."""
+
+    global_tag = TextField(max_length=NAME_LENGTH)
+    payload_type = TextField(max_length=NAME_LENGTH)
+    since = MomentField()
+    until = UntilField(error_messages={"required": NO_END, "null": NO_END})
+    dry_run = serializers.BooleanField(default=False)
+    comment = TextField(max_length=COMMENT_LENGTH, required=False, allow_blank=True)
+
+    def validate(self, attributes: dict[str, Any]) -> dict[str, Any]:
+        """Replace `since` and `until` by the columns of the interval and `since_only`, and remove `comment`.
+
+        `since_only` is true if `until` is "next"; the columns then have an open end.
+        """
+        since, until = attributes.pop("since"), attributes.pop("until")
+        attributes.pop("comment", None)
+        end = END_OF_TIME if isinstance(until, str) else until
+        return attributes | {
+            "major_iov": since.major,
+            "minor_iov": since.minor,
+            "major_iov_end": end.major,
+            "minor_iov_end": end.minor,
+            "since_only": until == "next",
+        }
+
+
+def read_insertion(request: Request) -> tuple[list[dict[str, Any]], bool]:
+    """The rows to insert, in the form of `insert_payloads`, and whether the request is a dry run.
+
+    The body is one object or an array of them. The request is a dry run if `dry_run` is on in the query string or true
+    in the rows. Raises `TooManyRowsError`, or `InvalidInputError`, also if `dry_run` differs between the rows.
+    """
+    # It may also be an array, which the type stubs leave out.
+    data: Any = request.data
+    rows = (
+        read_rows(data, InsertInput, strict=is_own_path(request))
+        if isinstance(data, list)
+        else [read_body(request, InsertInput)]
+    )
+    dry_runs = {row.pop("dry_run") for row in rows}
+    if len(dry_runs) > 1:
+        raise invalid_field("dry_run", "Either all rows are a dry run or none is; ?dry_run=1 is for all of them.")
+    return rows, parse_flag("dry_run", request.query_params.get("dry_run")) or True in dry_runs
+
+
+def read_bulk(request: Request) -> list[dict[str, Any]]:
+    """The rows of a bulk request, in the form of `insert_payload_iovs`.
+
+    Raises `TooManyRowsError`, or `InvalidInputError` if the body is not an array or has invalid rows. The `rows` of the
+    error describes the first invalid ones.
+    """
+    data: Any = request.data
+    if not isinstance(data, list):
+        raise InvalidInputError("The body must be a JSON array of payload IOVs.")
+    return read_rows(data, BulkPayloadIOVInput, strict=is_own_path(request))
+
+
+PAYLOAD = {
+    "global_tag": "tiny",
+    "payload_type": "Pixel_Alignment",
+    "payload_url": "pixel/run5.root",
+    "checksum": "9e107d9d",
+    "since": [5, 0],
+    "until": [6, 0],
+    "dry_run": True,
+}
+
+SPLIT = {
+    "id": 10,
+    "payload_url": "Pixel_Alignment/tiny/000000_dcd93f5b.root",
+    "before": {"since": [1, 0], "until": [14, 2459]},
+    "after": [{"since": [1, 0], "until": [5, 0]}, {"since": [6, 0], "until": [14, 2459]}],
+}
+
+PLAN = {
+    "detail": "Dry run, nothing was changed: payload IOVs inserted: 1; existing IOVs shortened, moved or split: 1; "
+    "removed from their list: 0.",
+    "dry_run": True,
+    "refused": None,
+    "revisions": {},
+    "rows": [
+        {
+            "row": 0,
+            "global_tag": "tiny",
+            "payload_type": "Pixel_Alignment",
+            "payload_list": "Pixel_Alignment_1",
+            "list_created": False,
+            "added": {"id": None, "payload_url": "pixel/run5.root", "since": [5, 0], "until": [6, 0]},
+            "trimmed": [],
+            "moved": [],
+            "split": [SPLIT],
+            "detached": [],
+        }
+    ],
+}
+
+BULK_ROW = {
+    "payload_list": "Pixel_Alignment_1",
+    "payload_url": "pixel/run5.root",
+    "checksum": "9e107d9d",
+    "size": 1024,
+    "major_iov": 5,
+    "minor_iov": 0,
+    "major_iov_end": 6,
+    "minor_iov_end": 0,
+}
+
+
+class PayloadIOVInsertView(StrictView):
+    """Insert one payload or an array of them, all or none. With `dry_run`, the plan is returned and nothing changes.
+
+    A payload becomes valid inside its interval; outside of it nothing changes. `until` is the end: a moment, `"open"`,
+    or `"next"` for the start of the next IOV. The payload type must exist. If the tag has no payload list of that type,
+    one is created. The response lists for each payload the other IOVs that are cut.
+
+    The response is 409 if a tag is frozen, or if existing intervals of a tag that is not unlocked would change. A dry
+    run gets 200 instead, with the error in `refused`.
+    """
+
+    takes_rows = True
+    query = (OpenApiParameter("dry_run", str, enum=["0", "1"], description="1: return the plan and change nothing."),)
+
+    @extend_schema(
+        summary="Insert payloads into global tags",
+        parameters=WRITE_HEADERS,
+        request=one_of(InsertInput(), InsertInput(many=True)),
+        responses=InsertionResult,
+        examples=[request_example(PAYLOAD), response_example(PLAN)],
+    )
+    def post(self, request: Request) -> HttpResponse:
+        rows, dry_run = read_insertion(request)
+        origin = read_origin(request)
+        if dry_run:
+            return Response(_dry_run(rows, origin))
+
+        def insert() -> dict[str, Any]:
+            return insertion_document(insertion.insert_payloads(rows=rows, origin=origin), dry_run=False)
+
+        return respond_to_write(request, insert)
+
+
+def _dry_run(rows: list[dict[str, Any]], origin: Origin) -> dict[str, Any]:
+    try:
+        return insertion_document(insertion.insert_payloads(rows=rows, dry_run=True, origin=origin), dry_run=True)
+    except (OverlapError, TagFrozenError) as error:
+        return refusal_document(error)
+
+
+class PayloadIOVBulkView(APIView):
+    """Insert all rows or none.
+
+    An IOV with an end is valid in its interval. An IOV without an end is valid until the start of the next IOV in its
+    list.
+
+    The response is 409 if an IOV has the start of a stored IOV of its list, if a tag is frozen, or if existing
+    intervals of a tag that is not unlocked would change. It is 400 if two rows have the same list and start.
+    """
+
+    takes_rows = True
+
+    @extend_schema(
+        summary="Insert IOVs into payload lists",
+        parameters=WRITE_HEADERS,
+        request=BulkPayloadIOVInput(many=True),
+        responses=BulkResult,
+        examples=[request_example(BULK_ROW)],
+    )
+    def post(self, request: Request) -> HttpResponse:
+        rows, origin = read_bulk(request), read_origin(request)
+
+        def insert() -> dict[str, Any]:
+            count = bulk.insert_payload_iovs(rows=rows, origin=origin)
+            return {"detail": f"Payload IOVs inserted: {count}.", "count": count}
+
+        return respond_to_write(request, insert)

@@ -1,0 +1,80 @@
+"""The pages of a login at an identity provider: the redirect to it, and its callback."""
+
+import logging
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.shortcuts import render
+from mozilla_django_oidc.views import (  # type: ignore[import-untyped]
+    OIDCAuthenticationCallbackView,
+    OIDCAuthenticationRequestView,
+)
+from requests import RequestException
+
+from cdb_rest.access.authentication import CLAIMS
+from cdb_rest.access.login import setting
+
+logger = logging.getLogger(__name__)
+
+
+class LoginView(OIDCAuthenticationRequestView):  # type: ignore[misc]  # it has no types
+    """Redirect the browser to the identity provider; a page with status 504 if its endpoints cannot be read."""
+
+    get_settings = staticmethod(setting)
+
+    def __init__(self, **values: Any) -> None:
+        # The base class reads the endpoints here, before there is a request that could fail.
+        super(OIDCAuthenticationRequestView, self).__init__(**values)
+
+    def get(self, request: HttpRequest) -> HttpResponseBase:
+        try:
+            self.OIDC_OP_AUTH_ENDPOINT = setting("OIDC_OP_AUTHORIZATION_ENDPOINT")
+            self.OIDC_RP_CLIENT_ID = setting("OIDC_RP_CLIENT_ID")
+        except (OSError, ValueError) as error:
+            return unreachable(request, error)
+        response: HttpResponseBase = super().get(request)
+        return response
+
+
+class CallbackView(OIDCAuthenticationCallbackView):  # type: ignore[misc]  # it has no types
+    """Finish a login with the code that the identity provider gave to the browser.
+
+    If the login is refused, the response is a page with status 403. If the provider fails, it is one with status 504.
+    Raises `SuspiciousOperation`, for a 400, if the session has begun logins, but no unfinished one has this `state`.
+    """
+
+    get_settings = staticmethod(setting)
+
+    def get(self, request: HttpRequest) -> HttpResponseBase:
+        try:
+            response: HttpResponseBase = super().get(request)
+        except (RequestException, OSError, ValueError, LookupError, AttributeError, TypeError) as error:
+            # The library does not check the type of what the provider sent.
+            return unreachable(request, error)
+        return response
+
+    def login_success(self) -> HttpResponseRedirect:
+        """Log the user in and redirect to the page where the login began.
+
+        The claims are stored in the session, because the access rules need them with each request.
+        """
+        response: HttpResponseRedirect = super().login_success()
+        self.request.session[CLAIMS] = self.user.oidc_claims
+        return response
+
+    def login_failure(self) -> HttpResponse:
+        """A page that says that the login was refused."""
+        return failure(self.request, "The identity provider did not confirm the login, or it took too long.", 403)
+
+
+def unreachable(request: HttpRequest, error: Exception) -> HttpResponse:
+    """A page with status 504: the identity provider does not respond, or its response is not valid. Logs `error`."""
+    logger.warning("the identity provider failed: %s", " ".join(str(error).split())[:500])
+    return failure(request, "The identity provider does not respond. Try again later.", 504)
+
+
+def failure(request: HttpRequest, reason: str, status: int) -> HttpResponse:
+    """An HTML page that says why a login failed, with the HTTP status `status`."""
+    response = render(request, "cdb_rest/login_failed.html", {"reason": reason}, status=status)
+    response.is_page = True  # type: ignore[attr-defined]
+    return response

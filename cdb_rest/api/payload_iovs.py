@@ -1,0 +1,238 @@
+"""Payload IOVs: payload files, each with the interval of moments in which it is valid."""
+
+from django.db.models import QuerySet, Sum
+from django.http import HttpResponseBase
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from cdb_rest.api.base.conversion import Shape, document, document_of, stream_documents
+from cdb_rest.api.base.descriptions import in_path, request_example, response_example
+from cdb_rest.api.base.json import dump
+from cdb_rest.api.base.json_stream import array, respond
+from cdb_rest.api.base.paging import Browser, wants_page
+from cdb_rest.api.base.views import Statement
+from cdb_rest.api.base.writes import read_origin
+from cdb_rest.api.examples import PAYLOAD_IOV, page_of
+from cdb_rest.api.plans import CutsDocument, cuts_document
+from cdb_rest.models import PayloadIOV, PayloadList
+from cdb_rest.parsing.fields import Input, NumberField, RevisionField, TextField, read_body
+from cdb_rest.parsing.parameters import parse_moment, parse_number
+from cdb_rest.rules.errors import PayloadIOVNotFoundError
+from cdb_rest.rules.moment import END_OF_TIME, OPEN
+from cdb_rest.rules.names import LIST_NAME_LENGTH, TEXT_LENGTH
+from cdb_rest.writes import payload_iovs
+
+
+class PayloadIOVDocument(Shape):
+    """A payload IOV. `comb_iov` is a string, because JSON numbers lose digits in many programs."""
+
+    id = serializers.IntegerField()
+    payload_url = serializers.CharField()
+    checksum = serializers.CharField()
+    size = serializers.IntegerField()
+    major_iov = serializers.IntegerField()
+    minor_iov = serializers.IntegerField()
+    comb_iov = serializers.CharField()
+    major_iov_end = serializers.IntegerField()
+    minor_iov_end = serializers.IntegerField()
+    payload_list = serializers.CharField(source="payload_list.name", allow_null=True)
+    revision = serializers.CharField(source="extra", allow_null=True)
+    inserted = serializers.DateTimeField(source="created")
+
+
+class AttachedIOV(PayloadIOVDocument, CutsDocument):
+    """An attached payload IOV, and the changes of the other IOVs in its list."""
+
+
+class PayloadInput(Input):
+    """The members of a payload."""
+
+    payload_url = TextField(max_length=TEXT_LENGTH)
+    checksum = TextField(max_length=TEXT_LENGTH, allow_blank=True)
+    size = NumberField(default=0)
+    revision = RevisionField(source="extra", default=None)
+
+
+class PayloadIOVInput(PayloadInput):
+    """A new payload IOV. Without `major_iov_end` and `minor_iov_end`, its end is open.
+
+    Each of them is 9223372036854775807 by default. The end is open only if both have this value.
+    """
+
+    major_iov = NumberField()
+    minor_iov = NumberField()
+    major_iov_end = NumberField(default=OPEN)
+    minor_iov_end = NumberField(default=OPEN)
+
+
+class PayloadIOVAttachInput(Input):
+    """The id of a payload IOV and the name of the payload list to attach it to."""
+
+    payload_list = TextField(max_length=LIST_NAME_LENGTH)
+    piov_id = NumberField()
+
+
+def _count_iovs(selected: dict[str, str]) -> int:
+    """The number of IOVs that the filters select, from the counts stored in the payload lists.
+
+    Without filters, it includes the detached IOVs, for which it counts rows.
+    """
+    columns = {"payload_list": "name", "global_tag": "global_tag__name", "payload_type": "payload_type__name"}
+    lists = PayloadList.objects.filter(**{columns[name]: value for name, value in selected.items()})
+    attached = lists.aggregate(total=Sum("iov_count"))["total"] or 0
+    return int(attached) + (0 if selected else PayloadIOV.objects.filter(payload_list=None).count())
+
+
+PAYLOAD_IOVS = Browser(
+    shape=PayloadIOVDocument,
+    rows=PayloadIOV.objects.all,
+    search=("payload_url",),
+    sort={
+        "id": "id",
+        "payload_url": "payload_url",
+        "size": "size",
+        "comb_iov": "comb_iov",
+        "major_iov": "comb_iov",
+        "inserted": "created",
+    },
+    filters={
+        "payload_list": "payload_list__name",
+        "global_tag": "payload_list__global_tag__name",
+        "payload_type": "payload_list__payload_type__name",
+    },
+    count=_count_iovs,
+)
+
+# A string, because JavaScript would round the largest number, which stands for an open end.
+DIGITS = {"type": "string", "pattern": "^[0-9]{1,19}$"}
+
+
+def stream_payload_iovs(rows: QuerySet[PayloadIOV]) -> HttpResponseBase:
+    """A JSON array of IOVs, ordered by id."""
+    return respond(array((dump(iov),) for iov in stream_documents(PayloadIOVDocument, rows.order_by("id"))))
+
+
+class PayloadIOVListView(APIView):
+    """All payload IOVs, ordered by id; with `page`, one page of them. Without `page`, the response may be large."""
+
+    @extend_schema(
+        summary="List payload IOVs",
+        parameters=PAYLOAD_IOVS.parameters(),
+        responses=PAYLOAD_IOVS.list_or_page(PayloadIOVDocument),
+        examples=[
+            response_example([PAYLOAD_IOV]),
+            response_example(page_of(PAYLOAD_IOV, 100), "With page=1"),
+        ],
+    )
+    def get(self, request: Request) -> HttpResponseBase:
+        if wants_page(request.query_params):
+            return Response(PAYLOAD_IOVS.page(request.query_params))
+        return stream_payload_iovs(PayloadIOV.objects.all())
+
+    @extend_schema(
+        summary="Create a payload IOV",
+        request=PayloadIOVInput,
+        responses=PayloadIOVDocument,
+        examples=[
+            request_example(
+                {
+                    "payload_url": "pixel/run5.root",
+                    "checksum": "9e107d9d",
+                    "size": 1024,
+                    "major_iov": 5,
+                    "minor_iov": 0,
+                    "major_iov_end": 6,
+                    "minor_iov_end": 0,
+                }
+            )
+        ],
+    )
+    def post(self, request: Request) -> Response:
+        """Create a payload IOV. It is in no payload list until it is attached to one. Without an end, it is open."""
+        created = payload_iovs.create_payload_iov(
+            values=read_body(request, PayloadIOVInput), origin=read_origin(request)
+        )
+        return Response(document_of(PayloadIOVDocument, created))
+
+
+class PayloadIOVByIdView(APIView):
+    """One payload IOV."""
+
+    @extend_schema(
+        summary="Get a payload IOV",
+        parameters=[in_path("iov_id", "Id of the payload IOV.", 10)],
+        responses=PayloadIOVDocument,
+        examples=[response_example(PAYLOAD_IOV)],
+    )
+    def get(self, request: Request, iov_id: str) -> Response:
+        number = parse_number("id", iov_id)
+        found = document(PayloadIOVDocument, PayloadIOV.objects.filter(id=number))
+        if found is None:
+            raise PayloadIOVNotFoundError(number)
+        return Response(found)
+
+
+class PayloadIOVAttachView(APIView):
+    """Attach a payload IOV to a payload list. If it is in another list, it is detached from there first.
+
+    The payload becomes valid inside its interval; outside of it nothing changes. Other IOVs in the interval are
+    trimmed, moved, split or detached, and the response lists them. If the IOV is in this list already, nothing changes.
+
+    If the tag is not unlocked, the IOV must not overlap existing ones, with one exception: if the last IOV of the list
+    is open, an open IOV may start after its start. Otherwise the response is 409. It is also 409 if the tag is frozen,
+    or if the IOV is in another list whose tag is not unlocked.
+    """
+
+    @extend_schema(
+        summary="Attach a payload IOV to a payload list",
+        request=PayloadIOVAttachInput,
+        responses=AttachedIOV,
+        examples=[request_example({"payload_list": "Pixel_Alignment_1", "piov_id": 10})],
+    )
+    def put(self, request: Request) -> Response:
+        body = read_body(request, PayloadIOVAttachInput)
+        attachment = payload_iovs.attach_payload_iov(
+            payload_list=body["payload_list"], iov_id=body["piov_id"], origin=read_origin(request)
+        )
+        return Response(document_of(PayloadIOVDocument, attachment.iov) | cuts_document(attachment.cuts))
+
+
+class PayloadIOVDeleteView(APIView):
+    """Delete the payload IOV of the global tag and payload type that has exactly this start and end.
+
+    Without an end, the open IOV with this start is deleted. If the deleted IOV hid a part of the IOV before it, that
+    part becomes valid. If the tag is not unlocked, the response is 409.
+    """
+
+    @extend_schema(
+        summary="Delete a payload IOV",
+        parameters=[
+            in_path("global_tag", "Name of the global tag.", "tiny"),
+            in_path("payload_type", "Name of the payload type.", "Pixel_Alignment"),
+            in_path("major", "Major part of the start.", "137", DIGITS),
+            in_path("minor", "Minor part of the start.", "6129", DIGITS),
+            in_path("major_end", f"Major part of the end; {OPEN} if it is open.", str(OPEN), DIGITS),
+            in_path("minor_end", f"Minor part of the end; {OPEN} if it is open.", str(OPEN), DIGITS),
+        ],
+        request=None,
+        responses={200: Statement},
+    )
+    def delete(
+        self,
+        request: Request,
+        global_tag: str,
+        payload_type: str,
+        major: str,
+        minor: str,
+        major_end: str | None = None,
+        minor_end: str | None = None,
+    ) -> Response:
+        start = parse_moment(("major", "minor"), (major, minor))
+        end = END_OF_TIME if major_end is None else parse_moment(("major_end", "minor_end"), (major_end, minor_end))
+        payload_iovs.delete_payload_iov(
+            global_tag=global_tag, payload_type=payload_type, start=start, end=end, origin=read_origin(request)
+        )
+        return Response({"detail": f"Payload IOV from {start} to {end} of {payload_type} in {global_tag} deleted."})

@@ -1,0 +1,135 @@
+"""Reverting: the contents of a global tag as they were at an earlier revision."""
+
+from typing import Any
+
+from django.http import HttpResponse
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from cdb_rest.api.base.conversion import Shape
+from cdb_rest.api.base.descriptions import in_path, request_example, response_example
+from cdb_rest.api.base.views import StrictView
+from cdb_rest.api.base.writes import WRITE_HEADERS, read_origin, respond_to_write
+from cdb_rest.parsing.fields import (
+    Input,
+    NumberField,
+    TextField,
+    read_body,
+)
+from cdb_rest.rules.names import COMMENT_LENGTH
+from cdb_rest.writes.reverting import Reversion, revert_global_tag
+
+
+class TypeReversionDocument(Shape):
+    """The change of a global tag by a reversion, for one payload type.
+
+    `list_detached` and `list_attached` are the names of the lists that left the tag and came into it, or null.
+    `list_created` says whether the attached list is new. In a dry run, a new list has no name yet.
+    """
+
+    payload_type = serializers.CharField()
+    list_detached = serializers.CharField(allow_null=True)
+    list_attached = serializers.CharField(allow_null=True)
+    list_created = serializers.BooleanField()
+    payload_iovs_removed = serializers.IntegerField()
+    payload_iovs_added = serializers.IntegerField()
+
+
+class ReversionResult(Shape):
+    """The response to a reversion: the changes for each payload type that differed.
+
+    `revision` is the new revision of the tag. It is null in a dry run, and if nothing differed.
+    """
+
+    detail = serializers.CharField()
+    dry_run = serializers.BooleanField()
+    changed = serializers.BooleanField()
+    revision = serializers.IntegerField(allow_null=True)
+    payload_types = TypeReversionDocument(many=True)
+
+
+class RevertInput(Input):
+    """The revision to which a global tag is reverted. With `dry_run`, nothing changes."""
+
+    revision = NumberField()
+    dry_run = serializers.BooleanField(default=False)
+    comment = TextField(max_length=COMMENT_LENGTH, required=False, allow_blank=True)
+
+
+REQUEST = {"revision": 1, "comment": "The new gains were wrong", "dry_run": True}
+
+# After the example of a bulk insert, which splits an IOV.
+PLAN = {
+    "detail": "Dry run, nothing was changed: payload lists attached: 0, of them new: 0; detached: 0; "
+    "payload IOVs removed: 3; added: 1.",
+    "dry_run": True,
+    "changed": True,
+    "revision": None,
+    "payload_types": [
+        {
+            "payload_type": "Pixel_Alignment",
+            "list_detached": None,
+            "list_attached": None,
+            "list_created": False,
+            "payload_iovs_removed": 3,
+            "payload_iovs_added": 1,
+        }
+    ],
+}
+
+
+class GlobalTagRevertView(StrictView):
+    """Give a global tag the payload lists and IOVs that it had at an earlier revision. This is one new change.
+
+    The status of the tag stays as it is. What the tag did not have then is detached, not deleted. If the tag has the
+    contents of then already, nothing changes. With `dry_run`, the changes are returned and nothing changes.
+
+    The response is 409 if something would change and the tag is not unlocked, also in a dry run. It is 404 if the tag
+    has no such revision, and 410 if the contents of that revision are no longer stored.
+    """
+
+    @extend_schema(
+        summary="Revert a global tag to a revision",
+        parameters=[in_path("name", "Name of the global tag.", "tiny"), *WRITE_HEADERS],
+        request=RevertInput,
+        responses=ReversionResult,
+        examples=[request_example(REQUEST), response_example(PLAN)],
+    )
+    def post(self, request: Request, name: str) -> HttpResponse:
+        values, origin = read_body(request, RevertInput), read_origin(request)
+        revision, dry_run = values["revision"], values["dry_run"]
+
+        def revert() -> dict[str, Any]:
+            reversion = revert_global_tag(name=name, revision=revision, dry_run=dry_run, origin=origin)
+            return _document(reversion, dry_run=dry_run)
+
+        return Response(revert()) if dry_run else respond_to_write(request, revert)
+
+
+def _document(reversion: Reversion, *, dry_run: bool) -> dict[str, Any]:
+    types = reversion.types
+    summary = (
+        f"payload lists attached: {sum(one.is_created or one.attached is not None for one in types)}, "
+        f"of them new: {sum(one.is_created for one in types)}; "
+        f"detached: {sum(one.detached is not None for one in types)}; "
+        f"payload IOVs removed: {sum(one.removed for one in types)}; added: {sum(one.added for one in types)}."
+    )
+    return {
+        "detail": f"Dry run, nothing was changed: {summary}" if dry_run else summary[0].upper() + summary[1:],
+        "dry_run": dry_run,
+        "changed": bool(types),
+        "revision": reversion.revision,
+        "payload_types": [
+            {
+                "payload_type": one.payload_type,
+                "list_detached": one.detached,
+                "list_attached": one.attached,
+                "list_created": one.is_created,
+                "payload_iovs_removed": one.removed,
+                "payload_iovs_added": one.added,
+            }
+            for one in types
+        ],
+    }
