@@ -31,12 +31,12 @@ setup: ## create .venv with the pinned packages of the service
 setup-dev: ## create .venv with the packages for development, too
 	@deploy/setup.sh requirements-dev.txt
 
-test: setup-dev ## run the quick tests with a real PostgreSQL, three to five minutes on two cores; ARGS='-k name' selects tests
+test: setup-dev ## run the quick tests with a real PostgreSQL, two to three minutes on two cores; ARGS='-k name' selects tests
 	@$(PYTEST) $(ARGS)
 
 # Two processes for each processor, because tests of whole services often wait.
-test-all: setup-dev ## run all tests, with whole services and more random examples; TESTS=tests/e2e selects a folder
-	@$(PYTEST) -n $$(($$(nproc) * 2)) --hypothesis-profile=full $(or $(TESTS),tests) $(ARGS)
+test-all: setup-dev ## run all tests, also those of whole services; TESTS=tests/e2e selects a folder
+	@$(PYTEST) -n $$(($$(nproc) * 2)) $(or $(TESTS),tests) $(ARGS)
 
 soak: setup-dev ## compare random histories and concurrent writers with the oracle for MINUTES=10, on all cores
 	@.venv/bin/python -m tests.soak --minutes $(or $(MINUTES),10)

@@ -77,24 +77,6 @@ def test_a_revocation_takes_effect_in_all_processes(closed, client):
         assert client.call("GET", "whoami", headers=headers)[0] == 401
 
 
-def test_clients_of_a_network_need_no_header_and_cannot_claim_another_address(closed, client):
-    added = manage(closed, "grant", "network", "203.0.113.0/24", "--identity", "farm", "--role", "manager")
-    assert added.startswith("Rule ")
-    time.sleep(EFFECT_SECONDS)
-    claims = {"X-Forwarded-For": "203.0.113.7", "X-Forwarded-User": "root", "X-Real-IP": "203.0.113.7"}
-    assert lock(client, claims)[0] == 401
-    manage(closed, "grant", "network", "127.0.0.0/8", "--identity", "here", "--role", "manager")
-    time.sleep(EFFECT_SECONDS)
-    assert lock(client, claims)[0] == lock(client, claims, "unlocked")[0] == 200
-    changes = client.get("global-tags/tiny/changes")["results"]
-    assert max(changes, key=lambda change: change["revision"])["actor"] == "network:here (127.0.0.1)"
-    for rule in ("127.0.0.0/8", "203.0.113.0/24"):
-        [number] = [line.split()[0] for line in manage(closed, "who-may").splitlines() if rule in line]
-        manage(closed, "revoke", number)
-    time.sleep(EFFECT_SECONDS)
-    assert lock(client)[0] == 401
-
-
 def test_a_session_of_the_admin_writes_with_a_csrf_token(closed, operator):
     browser = Browser(closed.port)
     before = browser("GET", "/admin/login/") and dict(browser.cookies)

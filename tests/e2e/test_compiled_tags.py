@@ -123,21 +123,6 @@ def statuses(service, revision):
     return {look_up(service, "past", f"&rev={revision}")[0] for _ in range(20)}
 
 
-def test_a_reload_keeps_compiled_tags(needs_packages, fresh):
-    service = fresh("serve", "serve", CDB_COMPILED_BYTES="50000000").start()
-    compile_now(service, "tiny")
-    reload = [sys.executable, "-m", "cdb.serving.reload"]
-    subprocess.run(reload, cwd=ROOT, env=service.environment, check=True, timeout=120)
-    eventually(lambda: answered(service, "confirmed"), True)
-    # The compiler looks after them.
-    client = JobClient(service.port)
-    assert client.call("POST", "cloneGlobalTag/tiny/gone")[0] == 200
-    compile_now(service, "gone")
-    assert client.call("DELETE", "deleteGlobalTag/gone")[0] == 200
-    eventually(lambda: "gone" in tags(service), False)
-    assert service.stop() == 0
-
-
 def test_a_disk_that_is_full_is_one_clear_error(compiling):
     assert JobClient(compiling.port).call("POST", "cloneGlobalTag/tiny/full")[0] == 200
     for size in (100, 5_000, 12_000):

@@ -44,16 +44,6 @@ def lookups(fresh):
     assert set(statuses) == {200} and len(statuses) > 20
 
 
-# Attempts follow each other at once, instead of after some seconds.
-WITHOUT_PAUSES = """
-import sys
-from cdb.management import command_line
-from cdb.management.commands import migrate
-migrate.PAUSE_SECONDS = 0
-sys.exit(command_line.main(["manage.py", *sys.argv[1:]]))
-"""
-
-
 def migrate(service, *arguments, program=("manage.py",)):
     """`manage.py migrate`, started, with a migration that the service does not know yet."""
     return subprocess.Popen(
@@ -76,16 +66,6 @@ def test_a_migration_steps_back_from_a_long_reader_and_goes_through_after_it(loo
         _, errors = migrating.communicate(timeout=60)
         assert migrating.returncode == 0, errors
     assert migrate(lookups, "later", "zero").wait(60) == 0
-
-
-def test_a_migration_that_never_gets_its_turn_says_so_in_one_line(lookups):
-    with reader(lookups):
-        result = migrate(lookups, program=("-c", WITHOUT_PAUSES))
-        _, errors = result.communicate(timeout=120)
-    assert result.returncode == 1
-    lines = errors.strip().splitlines()
-    assert len(lines) == 10
-    assert lines[-1].startswith("CommandError: a table was locked at each of 10 attempts")
 
 
 KILLED_BEFORE_THE_RECORD = """

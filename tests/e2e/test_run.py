@@ -37,7 +37,7 @@ def test_it_ends_its_start_with_the_url_a_lookup_that_works_and_how_to_stop(serv
         assert len(json.load(answer)) == 10
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_stops_all_that_it_started(fresh, number):
     service = fresh().start()
     assert "postgres" in service.ask_each(psutil.Process.name).values()
@@ -142,7 +142,7 @@ def test_the_documentation_page_is_served_with_all_its_assets_by_us(service):
     assert not re.findall(r"(?:src|href|url)[=:(]\s*[\"']?https?://", page)
 
 
-@pytest.mark.parametrize("seconds", [0.1, 0.4, 0.8, 1.3, 2.0])
+@pytest.mark.parametrize("seconds", [0.4, 1.3])
 def test_a_signal_while_it_starts_stops_all_too(first_start, seconds):
     service = first_start()
     process = subprocess.Popen(
@@ -166,7 +166,7 @@ def test_a_signal_while_it_starts_stops_all_too(first_start, seconds):
     assert len(JobClient(service.port).get("payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0")) == 10
 
 
-@pytest.mark.parametrize("seconds", [0.3, 0.7, 1.2])
+@pytest.mark.parametrize("seconds", [0.7])
 def test_a_kill_while_it_starts_for_the_first_time_leaves_nothing_half_made(first_start, seconds):
     service = first_start()
     service.process = subprocess.Popen(

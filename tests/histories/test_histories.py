@@ -1,4 +1,4 @@
-"""Random histories of every write: at least 600 steps over all worlds in the full profile, and 300 in the quick one."""
+"""Random histories of every write: at least 200 steps over all worlds."""
 
 import pytest
 from hypothesis import HealthCheck, settings

@@ -103,15 +103,14 @@ def test_figures_are_those_of_the_requests_and_a_step_fails_for_each_reason():
 
 @pytest.mark.xdist_group("campaigns")
 @needs("nginx")
-@pytest.mark.parametrize(("name", "steps"), [("smoke", 1), ("faults", 1)])
-def test_a_campaign_runs_and_writes_a_report(tmp_path, name, steps, open_directory):
-    done = run(name, "--quick", directory=open_directory)
+def test_a_campaign_runs_and_writes_a_report(tmp_path, open_directory):
+    done = run("smoke", "--quick", directory=open_directory)
     assert done.returncode == 0, done.stderr
-    assert f"{steps} of {steps} steps passed, with --quick" in done.stdout
-    [report] = open_directory.glob(f"{name}-*/report.html")
-    assert report.read_text().count("<img") >= steps
+    assert "1 of 1 steps passed, with --quick" in done.stdout
+    [report] = open_directory.glob("smoke-*/report.html")
+    assert report.read_text().count("<img") >= 1
     figures = pandas.read_csv(report.with_name("figures.csv"))
-    assert len(figures) == steps and (figures["success"] > 50).all() and (figures["cpu.granian"] > 0).all()
+    assert len(figures) == 1 and (figures["success"] > 50).all() and (figures["cpu.granian"] > 0).all()
 
 
 @pytest.fixture

@@ -169,7 +169,6 @@ def test_service_survives_some_faults():
             # Times are not tested, because other tests run at the same time.
             assert (row["dropped"], row["wrong"], row["lost"]) == (0, 0, 0), played.stdout
             assert row["recovery"] < 20, row
-        assert rows[0]["504"] > 0
         assert "Too short for a verdict: the faults lasted 2 s instead of 30 s." in played.stdout
         assert (directory / "chaos" / "report.html").read_text().count("<img") == len(names)
         assert not [process for process in psutil.process_iter(["cwd"]) if str(directory) in str(process.info["cwd"])]

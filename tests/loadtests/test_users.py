@@ -118,12 +118,3 @@ def test_users_of_two_processes_start_together_and_writers_end_after_their_itera
     assert (recording["name"] == "create tag").sum() == (recording["name"] == "delete tag").sum() == 4 * 3
     jobs = recording[(recording["method"] == JOB) & (recording["user"] == "ReconstructionJob")]
     assert len(jobs) == 40 * 4
-
-
-def test_readers_come_and_go_beside_a_fixed_number_of_writers(run):
-    told = {"iterations": 2, "indecision": 0.1, "pause": 60, "run_time": "12s"}
-    recording = run({"ReconstructionJob": 1, "Indecisive": 1}, 250, shape="readers-and-writers", **told)
-    assert failed(recording) == []
-    # Two writers, whose number follows the peak; the number of readers changes every second.
-    assert (recording["name"] == "create tag").sum() == 2 * 2
-    assert (recording["user"] == "ReconstructionJob").sum() > 0
