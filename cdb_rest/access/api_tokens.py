@@ -19,7 +19,6 @@ USE_INTERVAL = timedelta(minutes=1)
 
 # The age of the rules, in seconds, that is accepted for a token without a rule.
 NEW_TOKEN_SECONDS = 0.1
-
 _names = cache("token names", rules.REFRESH_SECONDS)
 
 

@@ -12,9 +12,7 @@ from cdb_rest.observe.request_context import address_of
 from cdb_rest.rules.errors import TooManyAttemptsError
 
 LIMIT = 30
-
 PERIOD_SECONDS = 60
-
 _failures = cache("failures", PERIOD_SECONDS)
 
 

@@ -22,7 +22,6 @@ KEY = "cdb.principal"
 
 # A longer header than any issuer's tokens need. gunicorn and nginx have limits of about this size, too.
 MAX_TOKEN_LENGTH = 8000
-
 SESSION = "session"
 
 # Whether tokens were valid at their last verification. The limit on invalid tokens does not apply to those that were, because

@@ -13,9 +13,7 @@ PATH = "/.well-known/openid-configuration"
 
 # The time for each part of a response, and for the whole of it.
 PART_SECONDS = 2
-
 WHOLE_SECONDS = 10
-
 MAX_BYTES = 1_000_000
 
 
@@ -27,7 +25,6 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 _opener = urllib.request.build_opener(_NoRedirects)
-
 _documents = cache("discovery", 3600)
 
 

@@ -13,7 +13,6 @@ from django.core.exceptions import ImproperlyConfigured
 from cdb_rest.rules.errors import InvalidInputError
 
 ASYMMETRIC = ("RS256", "ES256", "EdDSA")
-
 SYMMETRIC = "HS256"
 
 FIELDS = (
@@ -34,7 +33,6 @@ LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 # A shorter secret could be guessed from one token. Source: RFC 7518, section 3.2.
 MIN_SECRET_BYTES = 32
-
 MAX_LEEWAY_SECONDS = 300
 
 

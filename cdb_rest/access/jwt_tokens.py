@@ -16,7 +16,6 @@ VERIFIED_SECONDS = 600
 
 # Django's names of users have up to 150 characters. That of a person is the issuer's name, a colon and the subject.
 MAX_SUBJECT_LENGTH = 100
-
 _verified = cache("verified tokens", VERIFIED_SECONDS)
 
 

@@ -5,7 +5,8 @@ files), so that a restart does not need the issuer. Keys are fetched again when 
 issuer does not respond, they are used until they are `MAX_AGE_SECONDS` old. Keys of a `keys_file` have no maximum age.
 
 For a token with an unknown key, the shared file is read again. If it does not have the key either, the keys are
-fetched, at most once in `RETRY_SECONDS`. A request waits at most `WAIT_SECONDS` for them."""
+fetched, at most once in `RETRY_SECONDS`. A request waits at most `WAIT_SECONDS` for them.
+"""
 
 import contextlib
 import json
@@ -26,15 +27,10 @@ from cdb_rest.access.issuers import Issuer
 from cdb_rest.rules.errors import InvalidTokenError
 
 logger = logging.getLogger(__name__)
-
 REFRESH_SECONDS = 6 * 3600
-
 MAX_AGE_SECONDS = 2 * 24 * 3600
-
 RETRY_SECONDS = 60
-
 WAIT_SECONDS = 2
-
 MAX_KEYS = 100
 
 # The type of keys for each algorithm: a key of another type is not used.
@@ -58,7 +54,6 @@ class KeySet:
 
 
 _sets: dict[str, KeySet] = {}
-
 _sets_lock = threading.Lock()
 
 

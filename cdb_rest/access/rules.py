@@ -1,7 +1,8 @@
 """Access rules in memory: the permissions that they give to a token, a user or a network.
 
 Each process reads the rules again when its copy is older than `REFRESH_SECONDS`, so a change takes effect within that
-time. To read them costs two queries. Only requests that need permissions read them."""
+time. To read them costs two queries. Only requests that need permissions read them.
+"""
 
 import threading
 from collections.abc import Collection, Iterable, Mapping
@@ -20,7 +21,6 @@ REFRESH_SECONDS = 2
 
 # OpenID Connect's own scopes, and those that ask for groups. All others are capabilities.
 OTHER_SCOPES = {"openid", "profile", "email", "address", "phone", "offline_access"}
-
 GROUP_SCOPES = ("wlcg", "eduperson")
 
 
@@ -103,9 +103,7 @@ def _permission(rule: AccessRule, value: str = "") -> Permission:
 
 
 _network = lru_cache(maxsize=1000)(ip_network)
-
 _lock = threading.Lock()
-
 _read: list[tuple[float, Rules]] = []
 
 

@@ -1,6 +1,7 @@
 """HTML pages for developers, if the setting DEBUG is on: each shows a JSON response, so that the debug toolbar can add itself.
 
-Only `cdb/settings.py` refers to this module, and only if DEBUG is on. The views return the same JSON with and without DEBUG."""
+Only `cdb/settings.py` refers to this module, and only if DEBUG is on. The views return the same JSON with and without DEBUG.
+"""
 
 import json
 from collections.abc import Callable

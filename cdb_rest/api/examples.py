@@ -1,6 +1,7 @@
 """Documents of the scenario tiny, as examples in the API's description.
 
-They equal the service's documents, except for the times, and for arrays, which have only one of their elements."""
+They equal the service's documents, except for the times, and for arrays, which have only one of their elements.
+"""
 
 import json
 from pathlib import Path
@@ -22,7 +23,6 @@ VALID_PAYLOAD_IOV = {"payload_type": "Pixel_Alignment"} | {
 } | {"since": [1, 0], "until": [14, 2459]}  # fmt: skip
 
 COUNTED_PAYLOAD_LIST = PAYLOAD_LIST | {"iov_count": 10}
-
 NESTED_PAYLOAD_LIST = PAYLOAD_LIST | {"payload_iov": [PAYLOAD_IOV]}
 
 NESTED_GLOBAL_TAG = {name: GLOBAL_TAG[name] for name in ("id", "name", "author", "created", "updated")} | {

@@ -160,7 +160,6 @@ START, END = ("startMajorIOV", "startMinorIOV"), ("endMajorIOV", "endMinorIOV")
 
 # As an end: no limit.
 UNLIMITED = "-1"
-
 END_NUMBER = NUMBER | {"minimum": -1}
 
 RANGE = [

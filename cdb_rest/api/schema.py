@@ -3,7 +3,8 @@
 Operations are grouped by the module of their view, in the order of the table. The docstring of a module is the name of
 the group, a colon and a sentence. If several paths with the same parameters lead to the same operation, only one is in
 the group: the last one in the first of their routes. The others are in the group of legacy paths at the end, where
-users of existing clients find them."""
+users of existing clients find them.
+"""
 
 import inspect
 import re
@@ -29,9 +30,7 @@ class Error(Shape):
 
 
 PREFIX = "/api/cdb_rest/"
-
 LEGACY = "Legacy paths"
-
 LEGACY_SENTENCE = "The same operations at the paths that clients of nopayloaddb send. New clients use the paths above."
 
 ERROR = OpenApiResponse(

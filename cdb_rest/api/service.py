@@ -44,9 +44,7 @@ class PublicSettingView(APIView):
 
 
 API = "/api/cdb_rest/"
-
 DESCRIPTION = {"docs": "/api/docs/", "schema": "/api/schema/"}
-
 SERVICE = {"service": "cdb", "api": API, **DESCRIPTION, "health": "/health/ready"}
 
 INDEX = {

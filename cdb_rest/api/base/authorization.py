@@ -1,6 +1,7 @@
 """Authorization of requests: a write to the API needs the role of its route, and a read the role reader if reads are closed.
 
-The services check the roles of a write again, for its global tags and payload types."""
+The services check the roles of a write again, for its global tags and payload types.
+"""
 
 import re
 from typing import TYPE_CHECKING
@@ -23,13 +24,9 @@ if TYPE_CHECKING:
     from rest_framework.views import APIView
 
 PREFIX = "api/cdb_rest/"
-
 WRITES = {PREFIX + spelling: route.writes for route in ROUTES for spelling in route.spellings}
-
 READS_BY_POST = {PREFIX + spelling for route in ROUTES if route.reads_by_post for spelling in route.spellings}
-
 POSTED_READS = [re.compile("/" + re.sub("<.*?>", "[^/]+", spelling)) for spelling in READS_BY_POST]
-
 PUBLIC = {PREFIX + spelling for route in ROUTES if route.is_public for spelling in route.spellings}
 
 # What all clients may read even if reads are closed: the login, what monitoring needs, and the description of the API.

@@ -7,7 +7,6 @@ from drf_spectacular.utils import OpenApiExample, OpenApiParameter
 from cdb_rest.rules.moment import OPEN
 
 TEXT = {"type": "string"}
-
 NUMBER = {"type": "integer", "minimum": 0, "maximum": OPEN}
 
 # The parameters of `parse_as_of`.

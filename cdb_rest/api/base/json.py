@@ -19,7 +19,6 @@ LEVELS = 16
 # Maximum number of values of a body, and of a row of a bulk request. Objects have about a dozen members; the rest of the
 # limit allows for commas in texts.
 VALUES = 10_000
-
 VALUES_OF_A_ROW = 32
 
 # A moment is an array of two numbers.

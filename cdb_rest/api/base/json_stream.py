@@ -1,7 +1,8 @@
 """JSON responses in pieces, which are written while rows are read from the database.
 
 `respond` makes the first pieces of the body before it returns, which is the whole of a small one. If more follow, the
-transaction stays open until the response is sent or closed, and a later error truncates the response."""
+transaction stays open until the response is sent or closed, and a later error truncates the response.
+"""
 
 import contextlib
 import re

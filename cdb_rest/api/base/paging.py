@@ -1,6 +1,7 @@
 """Pages of lists: pagination, search, filters and sorting by query parameters.
 
-docs/decisions/0014-libraries-considered.md says why no library does it."""
+docs/decisions/0014-libraries-considered.md says why no library does it.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -18,7 +19,6 @@ from cdb_rest.rules.errors import invalid_field
 from cdb_rest.rules.moment import OPEN
 
 PAGE_SIZE = 25
-
 LARGEST_PAGE_SIZE = 1000
 
 

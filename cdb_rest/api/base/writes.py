@@ -1,6 +1,7 @@
 """Parts of requests and responses that writes have in common.
 
-All writes read their origin from the request. Only insertions and reversions accept an idempotency key (`respond_to_write`)."""
+All writes read their origin from the request. Only insertions and reversions accept an idempotency key (`respond_to_write`).
+"""
 
 import hashlib
 import re
@@ -22,9 +23,7 @@ from cdb_rest.rules.origin import Origin
 from cdb_rest.writes.idempotency import respond_once
 
 COMMENT_HEADER = "CDB-Comment"
-
 KEY_HEADER = "Idempotency-Key"
-
 KEY = re.compile(rf"[!-~]{{1,{TEXT_LENGTH}}}", re.ASCII)
 
 WRITE_HEADERS = [
