@@ -59,7 +59,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "cdb_rest.access.login.login_issuer",
+                "cdb_rest.access.issuers.login_issuer",
             ]
         },
     }

@@ -7,8 +7,7 @@ from django.views.decorators.csrf import csrf_exempt
 from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSplitView
 
 from cdb_rest.access import issuers
-from cdb_rest.api import service as index
-from cdb_rest.api import service as monitoring
+from cdb_rest.api import service
 from cdb_rest.api.base import errors
 from cdb_rest.api.base.json import JSONRenderer
 from cdb_rest.middleware import NOT_FOUND
@@ -16,12 +15,12 @@ from cdb_rest.middleware import NOT_FOUND
 # Only the admin and the pages with forms need the middleware's CSRF check; all other views are exempt. For writes to the API
 # with a session's cookie, `cdb_rest.api.base.authorization.RoutePermission` makes this check.
 urlpatterns = [
-    re_path(r"^api/cdb_rest/?$", index.IndexView.as_view()),
+    re_path(r"^api/cdb_rest/?$", service.IndexView.as_view()),
     path("api/cdb_rest/", include("cdb_rest.api.urls")),
-    re_path(r"^health/live/?$", csrf_exempt(monitoring.live)),
-    re_path(r"^health/ready/?$", csrf_exempt(monitoring.ready)),
+    re_path(r"^health/live/?$", csrf_exempt(service.live)),
+    re_path(r"^health/ready/?$", csrf_exempt(service.ready)),
     # Without an optional slash, because proxies allow or deny this exact path.
-    path("metrics", csrf_exempt(monitoring.metrics)),
+    path("metrics", csrf_exempt(service.metrics)),
     re_path(
         r"^api/schema/?$",
         SpectacularJSONAPIView.as_view(renderer_classes=[JSONRenderer], http_method_names=["get", "head"]),
@@ -29,7 +28,7 @@ urlpatterns = [
     ),
     re_path(r"^api/docs/?$", SpectacularSwaggerSplitView.as_view(url_name="schema", http_method_names=["get", "head"])),
     path("admin/", admin.site.urls),
-    path("favicon.ico", csrf_exempt(index.favicon)),
+    path("favicon.ico", csrf_exempt(service.favicon)),
     path("", include("cdb_web.urls")),
     # Every other path. `RouteMiddleware` knows it by its name.
     re_path("", csrf_exempt(errors.route_not_found), name=NOT_FOUND),

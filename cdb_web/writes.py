@@ -11,9 +11,9 @@ from cdb_rest.api.base.writes import CommentInput
 from cdb_rest.models import GlobalTag, GlobalTagChange
 from cdb_rest.parsing.fields import read_value
 from cdb_rest.parsing.parameters import parse_number
+from cdb_rest.rules.access import Origin
 from cdb_rest.rules.errors import GlobalTagNotFoundError, invalid_field
 from cdb_rest.rules.names import TEXT_LENGTH
-from cdb_rest.rules.origin import Origin
 from cdb_rest.writes.preconditions import if_unchanged
 
 Result = TypeVar("Result")

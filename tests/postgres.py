@@ -57,7 +57,6 @@ if "TESTS_DIRECTORY" not in os.environ:
     os.environ["TESTS_DIRECTORY"] = tempfile.mkdtemp(prefix="cdb-test-")
     _made = _made or os.environ["TESTS_DIRECTORY"]
 DIRECTORY = Path(os.environ["TESTS_DIRECTORY"])
-
 _server = EmbeddedPostgres(DIRECTORY / "postgres", FAST)
 if not os.environ.get("DATABASE_URL"):
     os.environ["DATABASE_URL"] = _server.url

@@ -7,5 +7,4 @@ from cdb.urls import urlpatterns as plain
 from cdb_rest.api.urls import STRATEGY_ROUTES, patterns
 
 __all__ = ["handler400", "handler404", "handler500", "urlpatterns"]
-
 urlpatterns = [path("api/cdb_rest/", include(patterns(STRATEGY_ROUTES))), *plain]

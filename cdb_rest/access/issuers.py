@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from django.http import HttpRequest
 
 from cdb_rest.rules.errors import InvalidInputError
 
@@ -90,6 +91,12 @@ def check_name(name: str) -> None:
 def for_login() -> Issuer | None:
     """The issuer where persons log in; None if there is none. Raises the errors of `configured`."""
     return next((issuer for issuer in configured() if issuer.client_id), None)
+
+
+def login_issuer(_request: HttpRequest) -> dict[str, str]:
+    """A context processor: the name of the issuer where persons log in, as `login_issuer`; empty if there is none."""
+    issuer = for_login()
+    return {"login_issuer": issuer.name if issuer else ""}
 
 
 def load(file: str) -> tuple[Issuer, ...]:

@@ -1,23 +1,15 @@
-"""What templates need to know about the login at an identity provider."""
+"""Login of persons at an identity provider (OpenID Connect), with mozilla-django-oidc: the authentication backend."""
 
 import logging
 from typing import Any
 
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
-from django.http import HttpRequest
 from mozilla_django_oidc.auth import OIDCAuthenticationBackend  # type: ignore[import-untyped]
 
 from cdb_rest.access import discovery, issuers
 from cdb_rest.access.jwt_tokens import permissions_of, verify_id_token
 from cdb_rest.rules.errors import InvalidTokenError
-
-
-def login_issuer(_request: HttpRequest) -> dict[str, str]:
-    """A context processor: the name of the issuer where persons log in, as `login_issuer`; empty if there is none."""
-    issuer = issuers.for_login()
-    return {"login_issuer": issuer.name if issuer else ""}
-
 
 logger = logging.getLogger(__name__)
 

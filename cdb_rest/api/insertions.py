@@ -22,6 +22,7 @@ from cdb_rest.parsing.fields import (
     read_body,
 )
 from cdb_rest.parsing.parameters import is_own_path, parse_flag
+from cdb_rest.rules.access import Origin
 from cdb_rest.rules.errors import (
     InvalidInputError,
     OverlapError,
@@ -30,7 +31,6 @@ from cdb_rest.rules.errors import (
 )
 from cdb_rest.rules.moment import END_OF_TIME
 from cdb_rest.rules.names import COMMENT_LENGTH, LIST_NAME_LENGTH, NAME_LENGTH, TEXT_LENGTH
-from cdb_rest.rules.origin import Origin
 from cdb_rest.writes import bulk, insertion
 
 

@@ -19,8 +19,18 @@ from cdb_rest.compiled.registry import registry
 from cdb_rest.compiled.tag import Changes, CompiledTag
 from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.history.revisions import find_past
-from cdb_rest.lookup.model import NO_VALIDATORS, LookupQuery, LookupResult, State, Validators, past_state
-from cdb_rest.lookup.parameters import count_started, moment_from, parameters_of, window_between
+from cdb_rest.lookup.model import (
+    NO_VALIDATORS,
+    LookupQuery,
+    LookupResult,
+    State,
+    Validators,
+    count_started,
+    moment_from,
+    parameters_of,
+    past_state,
+    window_between,
+)
 from cdb_rest.observe import metrics
 from cdb_rest.rules.errors import GlobalTagNotFoundError
 from cdb_rest.rules.moment import Interval, Moment

@@ -5,16 +5,20 @@ The strategies use only the query and the row.
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from decimal import Decimal
+from typing import Any, NamedTuple
 
+from cdb_rest.observe import metrics
 from cdb_rest.rules.as_of import AsOf
-from cdb_rest.rules.moment import Interval, Mode, Moment
+from cdb_rest.rules.moment import AFTER_ALL, Interval, Mode, Moment
 
 # Stands for the status in the state of all tags together, which have none.
 ALL_TAGS = "all tags"
+
 # Stand for the status in the state of a revision, which never changes, and in the state at a time, which may still change
 # if a write with an earlier time commits later.
 REVISION = "revision"
+
 TIME = "time"
 
 
@@ -115,6 +119,7 @@ class Validators:
 
 
 NO_VALIDATORS = Validators()
+
 # `If-None-Match: *`: every state matches.
 ANY_STATE = Validators(("*",))
 
@@ -136,3 +141,32 @@ class LookupResult:
     def text(self) -> str | None:
         """The body as text."""
         return None if self.body is None else self.body.decode()
+
+
+BEGINNING = Moment(0, 0)
+
+
+def parameters_of(query: LookupQuery) -> dict[str, Any]:
+    """The parameters of the SQL statements for a query, except for its tag."""
+    return {
+        "major": query.moment.major,
+        "minor": query.moment.minor,
+        "only_valid": query.only_valid,
+        "inclusive": query.mode is Mode.DISCRETE,
+        "as_objects": query.as_objects,
+    }
+
+
+def window_between(since: Moment | None, until: Moment | None) -> Interval:
+    """The window of a result; without `since` it begins with time, and without `until` it lasts to the end of time."""
+    return Interval(since or BEGINNING, until or AFTER_ALL)
+
+
+def moment_from(combined: Decimal | None) -> Moment | None:
+    """The moment for a combined value, None for null."""
+    return None if combined is None else Moment.from_combined(combined)
+
+
+def count_started() -> None:
+    """Count a lookup query that is sent to the database."""
+    metrics.LOOKUPS_STARTED.inc()

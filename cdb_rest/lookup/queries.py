@@ -27,9 +27,12 @@ from cdb_rest.lookup.model import (
     LookupResult,
     State,
     Validators,
+    count_started,
+    moment_from,
+    parameters_of,
     past_state,
+    window_between,
 )
-from cdb_rest.lookup.parameters import count_started, moment_from, parameters_of, window_between
 from cdb_rest.lookup.states import SharedState, find_state, read_shared_state, shared_states
 from cdb_rest.observe import metrics
 from cdb_rest.rules.as_of import AsOf

@@ -23,7 +23,7 @@ from cdb_rest.models import (
     PayloadListMembership,
     PayloadListVersion,
 )
-from cdb_rest.rules.origin import Origin
+from cdb_rest.rules.access import Origin
 from cdb_rest.rules.status import Status
 from cdb_rest.writes.change_log import Changes
 from cdb_rest.writes.history import ListChange, next_version, supersede

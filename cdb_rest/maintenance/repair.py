@@ -1,9 +1,9 @@
 """Check and repair of the rules of payload lists, of revisions and of counts."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from itertools import starmap
-from typing import NamedTuple
+from itertools import groupby, pairwise, starmap
+from typing import NamedTuple, TypeVar
 
 from django.conf import settings
 from django.db import connection
@@ -11,10 +11,9 @@ from django.db import connection
 from cdb_rest import named_sql
 from cdb_rest.maintenance.counts import LOCK_FOR_REPAIR, find_incorrect_counts, repair_counts
 from cdb_rest.models import ChangeAction, GlobalTag, PayloadIOV, PayloadList
+from cdb_rest.rules.access import Origin
 from cdb_rest.rules.errors import GlobalTagNotFoundError
-from cdb_rest.rules.moment import Mode, Moment
-from cdb_rest.rules.origin import Origin
-from cdb_rest.rules.repair import repair_rows
+from cdb_rest.rules.moment import Interval, Mode, Moment
 from cdb_rest.rules.status import Status
 from cdb_rest.rules.timeline import TimelineRow
 from cdb_rest.writes.change_log import Changes
@@ -22,7 +21,37 @@ from cdb_rest.writes.placing import save_rows
 from cdb_rest.writes.rows import interval_of
 from cdb_rest.writes.transactions import write
 
+IOV = TypeVar("IOV")
+
+
+def repair_rows(rows: Sequence[TimelineRow[IOV]]) -> list[TimelineRow[IOV]]:
+    """Detach and trim rows so that none is empty, no two have the same start, and no closed row overlaps the next one.
+
+    `rows` must be all rows of a list, ordered by start. Among rows with the same start, the last one that is not empty is
+    kept. If a start has only empty rows, they hid the row before, so that row is trimmed to this start.
+
+    The rows are changed in place. Returns the rows that changed, detached ones with `attached` false.
+    """
+    changed: dict[int, TimelineRow[IOV]] = {}
+    kept_rows: list[tuple[Moment, TimelineRow[IOV] | None]] = []
+    for start, group in groupby(rows, key=lambda row: row.interval.start):
+        candidates = list(group)
+        kept = next((row for row in reversed(candidates) if not row.interval.is_empty), None)
+        kept_rows.append((start, kept))
+        for row in candidates:
+            if row is not kept:
+                row.attached = False
+                changed[id(row)] = row
+    for (start, kept), (until, following) in pairwise(kept_rows):
+        hidden_by_empty = following is None
+        if kept is not None and kept.interval.end > until and (hidden_by_empty or not kept.interval.is_open):
+            kept.interval = Interval(start, until)
+            changed[id(kept)] = kept
+    return list(changed.values())
+
+
 INTERVAL_FAULTS = named_sql.load("interval_faults")
+
 LAGGING_REVISIONS = named_sql.load("lagging_revisions")
 
 

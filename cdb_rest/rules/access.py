@@ -5,11 +5,12 @@ from enum import Enum, IntEnum
 from functools import lru_cache
 from typing import Any
 
-import re2  # type: ignore[import-untyped]  # it has no types
+import re2  # type: ignore[import-untyped]
 
 from cdb_rest.rules.errors import AuthenticationRequiredError, NotPermittedError, invalid_field
 
 ANY = ".*"
+
 # A pattern that matches no text: the set of excluded characters has every character.
 NOTHING = r"[^\x00-\x{10FFFF}]"
 
@@ -45,7 +46,6 @@ MEANINGS = {
     Role.PUBLISHER: "freeze tags, which cannot be undone",
     Role.ADMINISTRATOR: "change rules and tokens",
 }
-
 
 # The actions of the command `who-may`, with the role that each needs for an unlocked tag.
 ACTIONS = {
@@ -187,3 +187,18 @@ def _within(pattern: str, name: Object) -> bool:
 
 
 SYSTEM = Principal(may_everything=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The actor of a change, the actor's comment, and the principal, whose permissions the services check.
+
+    The actor is the principal's name, a client's address, or a command's name. Commands may do everything.
+    """
+
+    actor: str = ""
+    comment: str = ""
+    principal: Principal = SYSTEM
+
+
+UNKNOWN = Origin()

@@ -1,9 +1,12 @@
 """The writer of scenarios: inserts all rows of a scenario, or none, by COPY."""
 
 import contextlib
+from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby, islice
 from operator import itemgetter
+from typing import TypeVar
 
 import psycopg2
 from django.conf import settings
@@ -12,22 +15,50 @@ from django.db.backends.utils import CursorWrapper
 
 from cdb_rest import named_sql
 from cdb_rest.models import ChangeAction, GlobalTag, PayloadList, PayloadType
+from cdb_rest.rules.access import Origin
 from cdb_rest.rules.errors import GlobalTagNotFoundError
 from cdb_rest.rules.moment import Interval, Mode
-from cdb_rest.rules.origin import Origin
 from cdb_rest.rules.status import Status
 from cdb_rest.scenarios.definitions import Scenario, payload_type_names
 from cdb_rest.scenarios.generator import Row, rows_of_type
-from cdb_rest.scenarios.prefetch import prefetch
 from cdb_rest.writes.global_tags import add_global_tag, clone_global_tag, delete_global_tag
 from cdb_rest.writes.payload_lists import create_lists
 from cdb_rest.writes.transactions import write as one_transaction
 
+Item = TypeVar("Item")
+
+
+@contextlib.contextmanager
+def prefetch(items: Iterator[Item], depth: int) -> Iterator[Iterator[Item]]:
+    """A context manager that yields an iterator over the same items, of which a thread produces up to `depth` in advance.
+
+    No item may be None. The new iterator raises an error of `items` after the items before it, and must not be used after
+    the block, whose end waits for the item that is being produced. `items` must not use the database, because nothing
+    would close the thread's connection.
+    """
+    pool = ThreadPoolExecutor(1, thread_name_prefix="prefetch")
+    ahead = deque(pool.submit(next, items, None) for _ in range(depth))
+
+    def produced() -> Iterator[Item]:
+        while (item := ahead.popleft().result()) is not None:
+            ahead.append(pool.submit(next, items, None))
+            yield item
+
+    try:
+        yield produced()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
 COPY = named_sql.load("copy_payload_iovs")
+
 REFRESH = named_sql.load("refresh_after_seeding")
+
 SEEDER = Origin("seed_scenario")
+
 # Rows of a chunk of text for COPY, and the maximum number of chunks that wait for the database.
 ROWS_PER_CHUNK = 5000
+
 CHUNKS_AHEAD = 8
 
 

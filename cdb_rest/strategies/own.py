@@ -4,8 +4,7 @@ from typing import Any
 
 from cdb_rest import named_sql
 from cdb_rest.connections.postgresql import fetch_all
-from cdb_rest.lookup.model import LookupQuery
-from cdb_rest.lookup.parameters import parameters_of
+from cdb_rest.lookup.model import LookupQuery, parameters_of
 from cdb_rest.lookup.queries import look_up_here
 from cdb_rest.models import GlobalTag
 from cdb_rest.rules.errors import GlobalTagNotFoundError

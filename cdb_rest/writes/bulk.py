@@ -3,8 +3,8 @@
 from typing import Any
 
 from cdb_rest.models import ChangeAction, PayloadIOV, PayloadList
+from cdb_rest.rules.access import UNKNOWN, Origin
 from cdb_rest.rules.errors import PayloadListNotFoundError, invalid_field
-from cdb_rest.rules.origin import UNKNOWN, Origin
 from cdb_rest.rules.status import Action
 from cdb_rest.writes.change_log import Changes
 from cdb_rest.writes.locks import check_tag, lock_payload_lists

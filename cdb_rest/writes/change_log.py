@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from cdb_rest import named_sql
 from cdb_rest.models import ChangeAction, PayloadList
 from cdb_rest.observe import metrics
-from cdb_rest.rules.origin import Origin
+from cdb_rest.rules.access import Origin
 
 LOCK_REVISIONS = named_sql.load("lock_revisions")
 RECORD = named_sql.load("record_changes")

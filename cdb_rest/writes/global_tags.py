@@ -15,7 +15,7 @@ from cdb_rest.models import (
     PayloadType,
     payload_columns,
 )
-from cdb_rest.rules.access import All, Role
+from cdb_rest.rules.access import UNKNOWN, All, Origin, Role
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import (
     ConcurrentChangeError,
@@ -23,7 +23,6 @@ from cdb_rest.rules.errors import (
     PayloadTypeNotFoundError,
     StatusNotFoundError,
 )
-from cdb_rest.rules.origin import UNKNOWN, Origin
 from cdb_rest.rules.status import Action, Status, check_status_change, check_status_name, role_for_status
 from cdb_rest.writes.change_log import Changes
 from cdb_rest.writes.history import drop_history, in_other_tags, supersede_lists

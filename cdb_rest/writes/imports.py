@@ -7,8 +7,8 @@ from typing import Any, BinaryIO
 from django.db import transaction
 
 from cdb_rest.models import ChangeAction, GlobalTag, PayloadIOV, PayloadList, PayloadType
+from cdb_rest.rules.access import UNKNOWN, Origin
 from cdb_rest.rules.errors import GlobalTagNotFoundError
-from cdb_rest.rules.origin import UNKNOWN, Origin
 from cdb_rest.rules.status import Action, Status, is_protected
 from cdb_rest.writes import import_file
 from cdb_rest.writes.change_log import Changes

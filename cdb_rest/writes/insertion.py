@@ -6,8 +6,8 @@ from typing import Any
 from django.db import transaction
 
 from cdb_rest.models import ChangeAction, GlobalTag, PayloadIOV, PayloadList, PayloadType
+from cdb_rest.rules.access import UNKNOWN, Origin
 from cdb_rest.rules.errors import CdbError, GlobalTagNotFoundError, InvalidInputError, PayloadTypeNotFoundError
-from cdb_rest.rules.origin import UNKNOWN, Origin
 from cdb_rest.rules.status import Action
 from cdb_rest.writes.change_log import Changes
 from cdb_rest.writes.locks import check_tag, lock_global_tags_shared

@@ -11,7 +11,7 @@ from django.db import connection
 from cdb_rest import named_sql
 from cdb_rest.history.revisions import Past, check_readable, find_past
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
-from cdb_rest.rules.access import All, Object, Role
+from cdb_rest.rules.access import All, Object, Origin, Role
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import (
     ConcurrentChangeError,
@@ -19,7 +19,6 @@ from cdb_rest.rules.errors import (
     PayloadIOVNotFoundError,
     PayloadListNotFoundError,
 )
-from cdb_rest.rules.origin import Origin
 from cdb_rest.rules.status import Action, check_permitted, role_for
 
 ADVISORY_LOCK_SHARED = named_sql.load("advisory_lock_shared")

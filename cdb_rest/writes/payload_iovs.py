@@ -4,14 +4,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from cdb_rest.models import ChangeAction, PayloadIOV, PayloadList
-from cdb_rest.rules.access import Role
+from cdb_rest.rules.access import UNKNOWN, Origin, Role
 from cdb_rest.rules.errors import (
     ConcurrentChangeError,
     PayloadIOVNotFoundError,
     PayloadListNotFoundError,
 )
 from cdb_rest.rules.moment import END_OF_TIME, Moment
-from cdb_rest.rules.origin import UNKNOWN, Origin
 from cdb_rest.rules.status import Action
 from cdb_rest.rules.timeline import Cut, TimelineRow
 from cdb_rest.writes.change_log import Changes

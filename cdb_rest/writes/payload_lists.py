@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 
 from cdb_rest import named_sql
 from cdb_rest.models import ChangeAction, GlobalTag, PayloadList, PayloadType
-from cdb_rest.rules.access import Role
+from cdb_rest.rules.access import UNKNOWN, Origin, Role
 from cdb_rest.rules.errors import (
     ConcurrentChangeError,
     GlobalTagNotFoundError,
@@ -16,7 +16,6 @@ from cdb_rest.rules.errors import (
     PayloadListNotFoundError,
     PayloadTypeNotFoundError,
 )
-from cdb_rest.rules.origin import UNKNOWN, Origin
 from cdb_rest.rules.status import Action
 from cdb_rest.writes.change_log import Changes
 from cdb_rest.writes.locks import check_tag, lock_global_tags, lock_payload_list

@@ -1,9 +1,8 @@
 """Write services for payload types: create, delete."""
 
 from cdb_rest.models import PayloadType
-from cdb_rest.rules.access import Role
+from cdb_rest.rules.access import UNKNOWN, Origin, Role
 from cdb_rest.rules.errors import PayloadTypeInUseError, PayloadTypeNotFoundError
-from cdb_rest.rules.origin import UNKNOWN, Origin
 from cdb_rest.writes.transactions import write
 
 

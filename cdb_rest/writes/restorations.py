@@ -12,8 +12,8 @@ from django.db import connection
 from django.db.models.functions import Now
 
 from cdb_rest.models import ChangeAction, GlobalTag, Restoration
+from cdb_rest.rules.access import Origin
 from cdb_rest.rules.errors import NameRetiredError
-from cdb_rest.rules.origin import Origin
 from cdb_rest.rules.status import Status
 from cdb_rest.writes.change_log import Changes
 from cdb_rest.writes.transactions import write

@@ -8,9 +8,8 @@ from django.db.models.functions import Now
 
 from cdb_rest.history.contents import PastList, past_lists
 from cdb_rest.models import ChangeAction, GlobalTag, PayloadList, PayloadType
-from cdb_rest.rules.access import All, Role
+from cdb_rest.rules.access import UNKNOWN, All, Origin, Role
 from cdb_rest.rules.as_of import AsOf
-from cdb_rest.rules.origin import UNKNOWN, Origin
 from cdb_rest.rules.status import Action, check_permitted
 from cdb_rest.writes.change_log import Changes
 from cdb_rest.writes.locks import lock_global_tag, lock_past

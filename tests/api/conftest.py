@@ -5,8 +5,7 @@ import pytest
 from cdb_rest.access import discovery, issuers, jwt_tokens, keys, rules
 from cdb_rest.models import ApiToken, GlobalTag, PayloadType
 from cdb_rest.writes import access, global_tags
-from tests.api.access import MINE, OTHER, grant, rename
-from tests.api.cached import insert
+from tests.api.helpers import MINE, OTHER, grant, insert, rename
 from tests.api.identity_provider import AUDIENCE, Provider
 
 

@@ -10,7 +10,7 @@ from cdb_rest.http.security import SAFE_METHODS
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV
 from cdb_rest.routes import ROUTES
 from cdb_rest.rules.access import Role
-from tests.api.access import INSERTION, MINE, OTHER, PATTERN, ROW
+from tests.api.helpers import INSERTION, MINE, OTHER, PATTERN, ROW
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("closed")]
 

@@ -10,7 +10,7 @@ from pytest import mark, param
 from cdb_rest.access import attempts, rules
 from cdb_rest.models import AccessChange, AccessRule, ApiToken
 from cdb_rest.writes import access
-from tests.api.access import PATTERN, grant
+from tests.api.helpers import PATTERN, grant
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("closed")]
 

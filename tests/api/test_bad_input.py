@@ -4,7 +4,7 @@ import pytest
 
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList, PayloadType
 from cdb_rest.rules.moment import OPEN
-from tests.api.paths import READS, WRITES
+from tests.api.helpers import READS, WRITES
 
 pytestmark = pytest.mark.django_db
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.api.shapes import FLAT_TAG, IOV, NAMED, NESTED_LIST, NESTED_TAG, TAG, TIME, keys
+from tests.api.helpers import FLAT_TAG, IOV, NAMED, NESTED_LIST, NESTED_TAG, TAG, TIME, keys
 
 pytestmark = pytest.mark.django_db
 parametrize = pytest.mark.parametrize

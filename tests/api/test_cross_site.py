@@ -7,7 +7,6 @@ import pytest
 from cdb_rest.models import PayloadType
 
 pytestmark = pytest.mark.django_db
-
 OWN = "http://testserver"
 
 

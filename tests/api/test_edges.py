@@ -1,8 +1,13 @@
-"""Requests that are too large, arrive in an unusual way or meet a bug: the responses outside of the views."""
+"""Requests that are too large or arrive in an unusual way, and internal errors: the responses outside of the views."""
+
+import re
 
 import pytest
+from django.contrib.auth.models import User
+from django.db import OperationalError, ProgrammingError, connection
+from django.test import Client
 
-from tests.api.paths import WRITES
+from tests.api.helpers import READS, WRITES
 
 pytestmark = pytest.mark.django_db
 
@@ -40,3 +45,80 @@ def test_a_bug_is_500_in_json_and_logged(api, monkeypatch, caplog, settings, deb
     assert "ZeroDivisionError" in caplog.text
     assert "Zero" not in error["detail"]
     assert ("traceback" in error) == debug
+
+
+SECRETS = (
+    'relation "GlobalTag" of db.example.org does not exist LINE 1: SELECT 5432 FROM /srv/cdb with password hunter2'
+)
+
+TELLING = re.compile(
+    r'SELECT|INSERT|relation|hunter2|5432|\.py|/srv/|Traceback|psycopg|django|gunicorn|PostgreSQL|File "|CDB_|DATABASE_URL',
+    re.IGNORECASE,
+)
+
+BODY = {
+    "name": "n",
+    "status": "unlocked",
+    "payload_type": "Gain",
+    "payload_list": "l",
+    "global_tag": "tag",
+    "piov_id": 1,
+}
+
+
+def failing_with(error):
+    def fail(execute, sql, parameters, many, context):
+        raise error
+
+    return connection.execute_wrapper(fail)
+
+
+@pytest.mark.parametrize("error", [ProgrammingError(SECRETS), OperationalError(SECRETS), ZeroDivisionError(SECRETS)])
+@pytest.mark.parametrize(("method", "path"), [*(("GET", path) for path in READS), *WRITES])
+def test_no_answer_tells_what_broke(api, monkeypatch, caplog, method, path, error):
+    with failing_with(error):
+        answer = api(method, path.replace("{}", "1"), None if method == "GET" else BODY)
+    assert answer.status in (200, 400, 404, 500, 504) and not TELLING.search(answer.content.decode())
+    if answer.status == 500:
+        # The operator's log has it.
+        assert answer.json == {"detail": "An internal error occurred; it was logged.", "code": "internal_error"}
+        assert "hunter2" in caplog.text
+
+
+@pytest.mark.parametrize("path", ["/admin/", "/admin/login/", "/admin/cdb_rest/globaltagchange/", "/health/ready", "/"])
+def test_nor_does_a_page_of_the_admin(path):
+    client = Client(raise_request_exception=False)
+    client.force_login(User.objects.create_superuser("operator"))
+    with failing_with(ProgrammingError(SECRETS)):
+        answer = client.get(path)
+    assert answer.status_code in (200, 500, 503)
+    assert answer.status_code == 200 or answer["Content-Type"] == "application/json"
+    if answer.status_code != 200:
+        assert not TELLING.search(re.sub("migrations?_missing|cdb_rest", "", answer.content.decode()))
+
+
+@pytest.mark.parametrize(
+    "path", ["/admin/nothing/", "/admin/cdb_rest/globaltagchange/5/", "/static/nothing", "/api/nothing"]
+)
+def test_nothing_tells_what_there_is_instead(path):
+    answer = Client().get(path)
+    assert answer.status_code in (302, 404) and not TELLING.search(answer.content.decode())
+
+
+def test_an_unknown_host_is_told_no_setting(api):
+    error = api("GET", "globalTags", Host="evil.example").error(400, "bad_request")
+    assert "evil.example" in error["detail"] and not TELLING.search(error["detail"])
+
+
+def test_a_form_of_another_site_is_refused():
+    client = Client(enforce_csrf_checks=True)
+    User.objects.create_superuser("operator", password="correct horse battery")
+    form = {"username": "operator", "password": "correct horse battery"}
+    refused = client.post("/admin/login/", form)
+    assert refused.status_code == 403 and refused.json()["code"] == "refused"
+    token = client.get("/admin/login/").context["csrf_token"]
+    elsewhere = client.post(
+        "/admin/login/", form | {"csrfmiddlewaretoken": str(token)}, headers={"Origin": "https://a.b"}
+    )
+    assert elsewhere.status_code == 403
+    assert client.post("/admin/login/", form | {"csrfmiddlewaretoken": str(token)}).status_code == 302

@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from cdb_rest.models import GlobalTag, IdempotencyRecord, PayloadIOV
-from tests.api.inserting import PATH, body
+from tests.api.helpers import PATH, body
 
 pytestmark = pytest.mark.django_db
 

@@ -4,7 +4,7 @@ import pytest
 
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, PayloadList, PayloadType
 from cdb_rest.rules.moment import OPEN
-from tests.api.inserting import PATH, body, rows
+from tests.api.helpers import PATH, body, rows
 
 pytestmark = pytest.mark.django_db
 

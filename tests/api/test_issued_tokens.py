@@ -15,11 +15,10 @@ from pytest import mark, param
 from cdb_rest.access import issuers, jwt_tokens, rules
 from cdb_rest.models import GlobalTagChange, RevokedToken
 from cdb_rest.writes import access
-from tests.api.access import grant
+from tests.api.helpers import grant
 from tests.api.identity_provider import AUDIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
 SECRET = "the shared secret of a site that comes from nopayloaddb"
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rest_framework.exceptions import ParseError
 
 from cdb_rest.api.base.json import LEVELS, JSONParser, TooComplexError
-from tests.api.paths import WRITES
+from tests.api.helpers import WRITES
 
 
 class Body:

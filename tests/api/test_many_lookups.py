@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.api.analysis_model import LAWS, MODES, MOMENTS, TAGS, made, names, of_tags
-from tests.api.cached import insert
+from tests.api.helpers import insert
 from tests.profiles import examples
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -6,10 +6,9 @@ import pytest
 from django.test import Client
 
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadType
-from tests.api.cached import LOOKUP, insert
+from tests.api.helpers import LOOKUP, insert
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
 EXPORT = "global-tags/tag/export"
 PATHS = (
     LOOKUP,

@@ -5,13 +5,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cdb_rest.rules.moment import AFTER_ALL, OPEN, Interval, Mode, Moment
-from tests.api.cached import insert
+from tests.api.helpers import insert
 from tests.builders import Builder, emptied
 from tests.profiles import examples
 
 pytestmark = pytest.mark.django_db(transaction=True)
 parametrize = pytest.mark.parametrize
-
 PATHS = ["payloadiovsrange/", "payloadiovsrange", "payload-iovs/starts/", "payload-iovs/starts"]
 NUMBERS = st.one_of(st.integers(0, 4), st.sampled_from([10**9, 2**53 + 1, OPEN - 1, OPEN]))
 MOMENTS = st.builds(Moment, NUMBERS, NUMBERS)

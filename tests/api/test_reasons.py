@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cdb_rest.models import GlobalTagChange
 from cdb_rest.rules.moment import OPEN, Interval, Mode, Moment
 from tests.api.analysis_model import LAWS, MODES, differences, read_differences, rows_of, valid
-from tests.api.cached import insert
+from tests.api.helpers import insert
 from tests.builders import emptied
 from tests.profiles import examples
 

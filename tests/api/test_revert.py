@@ -3,10 +3,9 @@
 import pytest
 
 from cdb_rest.models import GlobalTag, GlobalTagChange, IdempotencyRecord
-from tests.api.cached import insert
+from tests.api.helpers import insert
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
 PATH = "global-tags/tag/revert"
 LOOKUPS = [f"payloadiovs/?gtName=tag&majorIOV={major}&minorIOV=0&strict=1&window=1" for major in range(6)]
 

@@ -20,7 +20,7 @@ from tests.api.analysis_model import (
     valid,
     wire,
 )
-from tests.api.cached import LOOKUP, insert
+from tests.api.helpers import LOOKUP, insert
 from tests.profiles import examples
 
 pytestmark = pytest.mark.django_db(transaction=True)

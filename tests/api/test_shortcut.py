@@ -14,7 +14,6 @@ from cdb_rest.wsgi.shortcut import Shortcut
 from tests.builders import Builder
 
 pytestmark = pytest.mark.django_db
-
 PREFIX = "/api/cdb_rest/"
 GOOD = "gtName=tag&majorIOV=5&minorIOV=0"
 

@@ -5,7 +5,6 @@ import pytest
 from cdb_rest.models import PayloadIOV, PayloadType
 
 pytestmark = pytest.mark.django_db
-
 MISSPELT = {"payload_url": "a", "checksum": "", "major_iov": 1, "minor_iov": 0, "major_iov_ends": 2, "minor_iov_end": 0}
 
 

@@ -12,7 +12,6 @@ from cdb_rest.strategies.registry import STRATEGIES
 from tests.plans import vacuum
 
 pytestmark = pytest.mark.django_db
-
 LISTS, ROWS = 20, 2000
 
 

@@ -24,7 +24,6 @@ from tests.commands.importing import HEADER, exported, forget_everything, run
 from tests.profiles import examples
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
 NUMBERS = st.one_of(st.integers(0, 5), st.sampled_from([10**9, 2**53 + 1, OPEN - 1, OPEN]))
 MOMENTS = st.builds(Moment, NUMBERS, NUMBERS)
 TYPES = st.sampled_from(["Gain", "alpha", "Élan"])

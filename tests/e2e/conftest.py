@@ -10,7 +10,7 @@ import pytest
 import requests
 from playwright.sync_api import expect, sync_playwright
 
-from tests.e2e.behind_nginx import AccessLog
+from tests.e2e.clients import AccessLog
 from tests.e2e.service import JobClient, Service
 from tests.e2e.web import tabs
 from tests.programs import require

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tests.e2e.cookies import Browser
+from tests.e2e.clients import Browser
 from tests.e2e.service import JobClient, Service
 
 PASSWORD = "correct horse battery"

@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from cdb.env import ROOT
-from tests.e2e.counting import Metrics, eventually
 from tests.e2e.faults import frozen_database
 from tests.e2e.service import JobClient, Service, raw
+from tests.e2e.test_metrics import Metrics, eventually
 
 # Enough that compiling a frozen copy of `tiny` is worth it: its ten lists, and a tenth of a second.
 ENOUGH_LOOKUPS = 1100

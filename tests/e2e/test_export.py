@@ -4,9 +4,9 @@ import http.client
 
 import pytest
 
-from tests.e2e.counting import workers
 from tests.e2e.exporting import KILL, ROWS, RUNNING, TAG, Watcher, begun, wait_until
 from tests.e2e.service import JobClient, Service
+from tests.e2e.test_metrics import workers
 
 LARGEST_WORKER_BYTES = 100_000_000
 

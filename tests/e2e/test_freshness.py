@@ -1,5 +1,6 @@
 """Once a write has been acknowledged, no client sees an older response: not from the service, not through nginx's cache, and
-not from a cache of its own that revalidates its responses."""
+not from a cache of its own that revalidates its responses.
+"""
 
 import http.client
 import json
@@ -8,8 +9,8 @@ import threading
 
 import pytest
 
-from tests.e2e.counting import Metrics
 from tests.e2e.service import JobClient, Service
+from tests.e2e.test_metrics import Metrics
 
 READERS = 6
 LEAST_READS = 100

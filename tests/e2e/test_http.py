@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from cdb.embedded.server import EmbeddedPostgres
-from tests.e2e.refused import REFUSED, request
+from tests.e2e.clients import REFUSED, request
 from tests.e2e.service import JobClient, raw
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from cdb.env import ROOT
 from cdb.serving.supervisor import nginx_program
-from tests.e2e.cookies import Browser
+from tests.e2e.clients import Browser
 from tests.e2e.service import Service, free_port
 from tests.programs import require
 

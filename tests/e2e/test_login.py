@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 
 from cdb.env import ROOT
 from loadtests.service import free_port
-from tests.e2e.cookies import Browser
+from tests.e2e.clients import Browser
 from tests.e2e.identity_provider import CLIENT_ID, CLIENT_SECRET, PASSWORD
 from tests.e2e.service import Service
 

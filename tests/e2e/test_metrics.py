@@ -1,12 +1,135 @@
-"""/metrics of `make serve`, compared with the requests that a load has sent."""
+"""/metrics of `make serve`, compared with a load of a known number of requests."""
 
+import http.client
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+import psutil
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
-from tests.e2e.counting import LOOKUP, Load, Metrics, eventually, workers
+from tests.e2e.clients import PREFIX
 from tests.e2e.faults import locked
 from tests.e2e.service import JobClient, Service
+
+THREADS = 8
+LOOKUP, TAGS, TYPES = f"{PREFIX}payloadiovs", f"{PREFIX}globalTags", f"{PREFIX}pt"
+SAME = f"{PREFIX}payloadiovs/?gtName=tiny&majorIOV=7&minorIOV=7"
+
+
+class Metrics:
+    """What /metrics said at a time."""
+
+    def __init__(self, port: int) -> None:
+        # Processes that replace killed ones need seconds on a busy machine, and a scrape gets 504 meanwhile.
+        eventually(lambda: self._scrape(port), 200, 60)
+        self.families = list(text_string_to_metric_families(self.text))
+        self.samples = [sample for family in self.families for sample in family.samples]
+
+    def _scrape(self, port: int) -> int:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        connection.request("GET", "/metrics")
+        answer = connection.getresponse()
+        self.text = answer.read().decode()
+        connection.close()
+        return answer.status
+
+    def sum(self, name: str, **labels: str) -> float:
+        """The sum of the samples of that name that have these labels."""
+        return sum(
+            sample.value for sample in self.samples if sample.name == name and labels.items() <= sample.labels.items()
+        )
+
+    def by(self, name: str, *labels: str) -> Counter:
+        """The samples of that name that are not zero, by the values of these labels."""
+        found = Counter()
+        for sample in self.samples:
+            if sample.name == name and sample.value:
+                found[tuple(sample.labels[label] for label in labels)] += int(sample.value)
+        return found
+
+    @property
+    def requests(self) -> Counter:
+        """The requests by route, method and status, without those that look after the service."""
+        found = self.by("cdb_requests_total", "route", "method", "status")
+        return Counter({key: number for key, number in found.items() if key[0].startswith("/api/")})
+
+
+class Load:
+    """Requests of all kinds from several threads; `asked` counts, by route, method and status, those that got to the service:
+    nginx says in each answer whether it asked it, and `asked` has 304 where nginx was told that what it had still held."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._number = time.monotonic_ns()
+        self.asked: Counter = Counter()
+        self.errors: Counter = Counter()
+        self.told: Counter = Counter()
+
+    def run(self, rounds: int, between: Callable[[], None] | None = None) -> None:
+        """Ask in each thread as many times for everything, and do something else meanwhile."""
+        with ThreadPoolExecutor(THREADS) as pool:
+            parts = [pool.submit(self._ask, rounds, number) for number in range(THREADS)]
+            if between:
+                between()
+            for part in parts:
+                asked, errors, told = part.result()
+                self.asked += asked
+                self.errors += errors
+                self.told += told
+
+    def _requests(self, rounds: int, thread: int) -> Iterator[tuple[str, str, str, bytes | None]]:
+        """Route, method, target and body."""
+        for turn in range(rounds):
+            unlike = f"{self._number % 10**9}{thread:02}{turn:05}"
+            yield LOOKUP, "GET", f"{PREFIX}payloadiovs/?gtName=tiny&majorIOV=5&minorIOV={unlike}", None
+            yield LOOKUP, "GET", SAME, None
+            yield LOOKUP, "GET", f"{PREFIX}payloadiovs/?gtName=none&majorIOV=1&minorIOV=1", None
+            if turn % 5 == 0:
+                yield LOOKUP, "GET", f"{PREFIX}payloadiovs/?gtName=tiny&majorIOV=x&minorIOV=1", None
+                yield TAGS, "GET", TAGS, None
+                yield TYPES, "POST", TYPES, json.dumps({"name": f"type{unlike}"}).encode()
+
+    def _ask(self, rounds: int, thread: int) -> tuple[Counter, Counter, Counter]:
+        asked, errors, told = Counter(), Counter(), Counter()
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
+        for route, method, target, body in self._requests(rounds, thread):
+            connection.request(method, target, body, {"Content-Type": "application/json"} if body else {})
+            answer = connection.getresponse()
+            content = json.loads(answer.read())
+            told[answer.status] += 1
+            verdict = answer.getheader("CDB-Cache")
+            if verdict != "HIT":
+                status = 304 if verdict == "REVALIDATED" else answer.status
+                asked[route, method, str(status)] += 1
+            if answer.status >= 400:
+                errors[(content["code"],)] += 1
+        connection.close()
+        return asked, errors, told
+
+    @property
+    def lookups(self) -> int:
+        """Those that got to the lookup's code: all but the malformed ones."""
+        return sum(n for (route, _, status), n in self.asked.items() if route == LOOKUP and status != "400")
+
+
+def workers(service: Service, program: str) -> list[psutil.Process]:
+    """The processes of granian or gunicorn that answer: children of its first one."""
+    found = service.programs(program)
+    pids = {process.pid for process in found}
+    return [process for process in found if process.ppid() in pids]
+
+
+def eventually(look: Callable[[], object], expected: object, seconds: float = 30) -> None:
+    """Wait until what is looked at is as expected: an answer is counted a moment after its client has it."""
+    deadline = time.monotonic() + seconds
+    while (found := look()) != expected and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert found == expected, f"{found} instead of {expected}"
+
 
 FUNNEL = ("cdb_lookups_received_total", "cdb_lookups_started_total", "cdb_lookups_finished_total")
 

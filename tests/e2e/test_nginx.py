@@ -1,13 +1,15 @@
-"""HTTP through nginx: names, rejected requests, old versions of HTTP."""
+"""HTTP through nginx: names, rejected requests, the server of each route, and logs."""
 
+import http.client
 import json
+import re
 import socket
 import uuid
 
 import pytest
 
-from tests.e2e.behind_nginx import PREFIX, ask
-from tests.e2e.refused import REFUSED, request
+from cdb_rest.routes import ROUTES, Pool
+from tests.e2e.clients import PREFIX, REFUSED, ask, request
 from tests.e2e.service import JobClient, raw
 
 
@@ -99,3 +101,95 @@ def test_an_http_1_0_client_gets_no_truncated_response_that_looks_complete(serve
             served.port, f"GET {PREFIX}payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0 {head}".encode()
         )
         assert status == 200 and "etag" in headers and "content-length" in headers
+
+
+def test_the_access_log_says_where_the_time_went(served, log):
+    request_id = f"job-17.{uuid.uuid4().hex}"
+    target = f'{PREFIX}globalTag/a"b\\?light'
+    with socket.create_connection(("127.0.0.1", served.port), timeout=30) as connection:
+        connection.sendall(f"GET {target} HTTP/1.1\r\nHost: localhost\r\nX-Request-ID: {request_id}\r\n\r\n".encode())
+        head = connection.recv(65536)
+    assert f"X-Request-ID: {request_id}\r\n".encode() in head
+    entry = log[request_id]
+    assert (entry["client"], entry["method"], entry["uri"], entry["status"]) == ("127.0.0.1", "GET", target, 404)
+    # Both are rounded, each from a clock of its own.
+    assert entry["bytes"] > 0 and entry["request_time"] + 0.05 >= float(entry["upstream_response_time"]) >= 0
+    assert float(entry["upstream_connect_time"]) >= 0 and float(entry["upstream_header_time"]) >= 0
+    assert entry["time"] and entry["cache"] == "MISS"
+
+
+def test_logs_and_configuration_are_for_their_owner_alone(served):
+    ask(served, "GET", f"{PREFIX}globalTags")
+    files = [file for file in (served.data / "serve").iterdir() if file.suffix in (".log", ".conf", ".ini")]
+    assert {file.name for file in files} >= {"access.log", "error.log", "service.log", "nginx.conf"}
+    assert {file.name: oct(file.stat().st_mode & 0o777) for file in files} == {file.name: "0o600" for file in files}
+
+
+def test_the_change_log_names_the_client_and_not_what_it_claims_to_be(served):
+    tag = f"actor{uuid.uuid4().hex}"
+    body = json.dumps({"name": tag, "status": "unlocked"}).encode()
+    headers = b"Content-Type: application/json\r\nX-Forwarded-For: 10.1.2.3\r\nX-Forwarded-User: root\r\n"
+    status, _, _ = raw(served.port, request(b"POST", b"gt", headers, body))
+    assert status == 200
+    [change] = JobClient(served.port).get(f"global-tags/{tag}/changes")["results"]
+    assert change["actor"] == "127.0.0.1"
+
+
+def routes():
+    """Each path of a GET, with a query and the pool that it belongs to."""
+    for route in ROUTES:
+        for path in route.paths:
+            if route.pool == Pool.LOOKUPS_IF_LIGHT:
+                yield from ((route, path, "", "heavy"), (route, path, "light=1", "lookups"))
+            elif route.pool == Pool.HEAVY_IF_WHOLE:
+                yield from ((route, path, "", "heavy"), (route, path, "page=1", "reads"))
+            else:
+                yield route, path, "", route.pool
+
+
+def test_each_route_goes_where_it_should(served, log):
+    sent = {}
+    for route, path, query, pool in routes():
+        if pool == "reads" and not route.queries and route.writes:
+            continue  # It has no reads.
+        pools = {"GET": pool, "HEAD": pool, "POST": "heavy" if route.reads_by_post else "writes"}
+        for name in ("missing", "%C3%96%20s", "a.b"):
+            filled = re.sub("<str:.*?>", name, path).rstrip("/")
+            for method in ("GET", "HEAD", "POST", "DELETE", "BREW"):
+                for target in (filled, f"{filled}/"):
+                    request_id = uuid.uuid4().hex
+                    ask(served, method, f"{PREFIX}{target}?{query}", **{"X-Request-ID": request_id})
+                    sent[request_id] = method, target, pools.get(method, "writes")
+    found = log.pools(set(sent))
+    assert [(method, target, found[key]) for key, (method, target, pool) in sent.items() if found[key] != pool] == []
+
+
+@pytest.mark.parametrize(
+    ("target", "pool"),
+    [
+        ("/health/live", "lookups"),
+        ("/health/ready/", "lookups"),
+        ("/api/cdb_rest/globalTag/light", "heavy"),
+        ("/api/cdb_rest/globalTag/tiny?a=1&light=", "lookups"),
+        ("/api/cdb_rest/globalTag/tiny?lights=1", "heavy"),
+        ("/api/cdb_rest/globalTag/tiny?light=no&a=1", "lookups"),
+        ("/api/cdb_rest/globalTag/tiny?light=0", "heavy"),
+        ("/api/cdb_rest/globalTag/tiny?light=false&a=1", "heavy"),
+        ("/api/cdb_rest/globalTag/tiny?light=0&light", "lookups"),
+        ("/api/cdb_rest/globalTag/tiny?light=%30", "heavy"),
+        ("/api/cdb_rest/globalTag/tiny?light=00", "lookups"),
+        ("/api/cdb_rest/globalTag/a%2Fb", "reads"),
+        ("/api/cdb_rest//payloadiovs/", "reads"),
+        ("/api/docs/", "reads"),
+        ("/", "reads"),
+        ("/favicon.ico", "reads"),
+        ("/api/cdb_rest", "reads"),
+        ("/api/cdb_rest/", "reads"),
+    ],
+)
+def test_other_paths_go_where_they_should(served, log, target, pool):
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=60)
+    connection.request("GET", target)
+    response = connection.getresponse()
+    response.read()
+    assert log[response.headers["X-Request-ID"]]["pool"] == pool

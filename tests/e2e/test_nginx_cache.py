@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.e2e.behind_nginx import PREFIX, ask
-from tests.e2e.counting import eventually
+from tests.e2e.clients import PREFIX, ask
 from tests.e2e.service import JobClient, Service
+from tests.e2e.test_metrics import eventually
 
 UNLOCKED = f"{PREFIX}payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0"
 

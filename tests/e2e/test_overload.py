@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.e2e.counting import eventually, workers
 from tests.e2e.faults import LOOKUP, locked
 from tests.e2e.service import JobClient, Service, raw
+from tests.e2e.test_metrics import eventually, workers
 
 SETTINGS = {
     "CDB_WORKERS": "1",

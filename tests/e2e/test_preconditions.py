@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from tests.e2e.behind_nginx import PREFIX
+from tests.e2e.clients import PREFIX
 from tests.e2e.service import JobClient
 
 ROUTES = ("payloadiovs/?gtName={tag}&majorIOV=5&minorIOV=0", "globalTag/{tag}", "gtPayloadLists/{tag}", "globalTags")

@@ -5,8 +5,8 @@ import time
 import psutil
 import pytest
 
-from tests.e2e.counting import workers
 from tests.e2e.service import JobClient
+from tests.e2e.test_metrics import workers
 
 LOOKUP = "payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0"
 # Within it, no process of a killed service is left.

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from cdb.env import ROOT
-from tests.e2e.counting import Load, Metrics, eventually
 from tests.e2e.service import JobClient, Service, free_port
+from tests.e2e.test_metrics import Load, Metrics, eventually
 from tests.programs import needs
 
 pytestmark = needs("nginx", "prometheus")

@@ -1,4 +1,4 @@
-"""`make run`: starting, stopping, being killed, and several at the same time."""
+"""`make run`: starting, stopping, being killed, wrong settings, and several at the same time."""
 
 import contextlib
 import functools
@@ -15,6 +15,7 @@ import urllib.request
 import psutil
 import pytest
 
+from cdb import env
 from cdb.embedded import binaries
 from cdb.env import ROOT
 from tests.e2e.service import JobClient
@@ -182,3 +183,29 @@ def test_a_kill_while_it_starts_for_the_first_time_leaves_nothing_half_made(firs
     service.kill_everything()
     service.start()
     assert len(JobClient(service.port).get("payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0")) == 10
+
+
+@pytest.mark.parametrize(
+    ("url", "part"),
+    [
+        ("postgresql://missing@127.0.0.1:1/cdb", "can't reach the database at 127.0.0.1:1/cdb"),
+        ("postgresql://u:secret@127.0.0.1:1/cdb?connect_timeout=x", "127.0.0.1:1"),
+        ("mysql://u@h/d", "DATABASE_URL must look like"),
+        ("postgresql://u@h?nonsense=1", "DATABASE_URL is not valid: invalid URI query parameter"),
+        ("postgresql://u:secret%rd@h/d", "DATABASE_URL is not valid: invalid percent-encoded token"),
+        ("postgresql://127.0.0.1:1", "can't reach the database at 127.0.0.1:1/"),
+        ("postgresql://u@h:port/d", "invalid integer value"),
+    ],
+)
+def test_a_wrong_database_is_one_line_without_traceback_or_password(url, part):
+    result = subprocess.run(
+        [sys.executable, "manage.py", "check_intervals"],
+        cwd=env.ROOT,
+        capture_output=True,
+        text=True,
+        env={"DATABASE_URL": url, "PATH": "/usr/bin:/bin", "CDB_ENV_FILE": "/dev/null"},
+    )
+    assert result.returncode == 1
+    assert part in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert "secret" not in result.stderr

@@ -7,8 +7,7 @@ import pytest
 
 from cdb_rest.http.security import HEADERS, PAGE_HEADERS, POLICY
 from cdb_web.page import PAGE_POLICY
-from tests.e2e.cookies import Browser
-from tests.e2e.refused import REFUSED
+from tests.e2e.clients import REFUSED, Browser
 from tests.e2e.service import raw
 
 PASSWORD = "correct horse battery"

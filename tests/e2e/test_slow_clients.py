@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tests.e2e.clients import request
 from tests.e2e.faults import LOOKUP
-from tests.e2e.refused import request
 from tests.e2e.service import JobClient, Service
 
 # More than there are threads.

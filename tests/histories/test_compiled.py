@@ -17,7 +17,6 @@ from tests.lookup.compiling import compile_and_open, compiling_beside, damage, k
 from tests.profiles import examples
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
 REVISIONS = st.one_of(st.none(), st.integers(1, 10))
 COMPILATION = st.tuples(st.just("compile"), st.sampled_from(TAGS), REVISIONS)
 DAMAGE = st.tuples(st.just("damage"), st.integers(0, 10**6))

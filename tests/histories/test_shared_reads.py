@@ -18,7 +18,6 @@ from tests.lookup.compiling import compile_and_open, compiled_tags_in, insert
 from tests.profiles import examples
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
 TAG, OTHER = TAGS
 # Without those about the other tag, so that more reads have a state to share.
 PATHS = [path for path in paths() if not re.search(rf"[/=]{OTHER}\b", path)]

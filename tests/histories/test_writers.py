@@ -9,7 +9,6 @@ from tests.histories.race_proof import RaceProof
 from tests.histories.writers import Race
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
 WRITERS = 20
 
 

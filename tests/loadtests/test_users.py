@@ -11,7 +11,6 @@ from loadtests.recording import JOB, OK, WRONG
 from tests.e2e.service import JobClient
 
 pytestmark = pytest.mark.xdist_group("load-users")
-
 ALL = ("ReconstructionJob", "KeepAliveJob", "BelleJob", "Expert", "Indecisive", "Misbehaving")
 # What `manage.py run` seeds.
 TINY = {"global-tag": "tiny", "layout": "realistic"}

@@ -12,7 +12,6 @@ from cdb_rest.strategies.registry import STRATEGIES
 from tests.conftest import PREFIX
 
 pytestmark = pytest.mark.django_db
-
 PATHS = [path for route in STRATEGY_ROUTES for path in route.paths]
 QUESTION = "?gtName=tag&majorIOV=1&minorIOV=0"
 

@@ -1,10 +1,4 @@
-"""What is recorded of each migration: checksums of its files, and a database as it was after it.
-
-    python -m tests.migrations.records           record the newest migration
-    python -m tests.migrations.records --again   replace its record, as long as it is on no branch but your own
-
-`sha256sum --check tests/migrations/recorded/SHA256SUMS` compares the checksums as well.
-"""
+"""What is recorded of each migration: checksums of its files, and a database as it was after it."""
 
 import hashlib
 import os
@@ -12,15 +6,53 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from cdb.embedded import binaries
 from cdb.embedded.server import EmbeddedPostgres
 from cdb.env import ROOT
 
+STATEMENT = (Path(__file__).parent / "schema.sql").read_text()
+Schema = dict[tuple[str, str], str]
+
+
+def read_schema(cursor: Any) -> Schema:
+    """The definitions of all tables, columns, defaults, constraints, indexes, triggers, functions and sequences, by their kind
+    and name."""
+    cursor.execute(STATEMENT)
+    rows = cursor.fetchall()
+    schema = {(kind, name): definition for kind, name, definition in rows}
+    assert len(schema) == len(rows), "two objects of one kind and name"
+    return schema
+
+
+def differences(upgraded: Mapping[tuple[str, str], str], new: Mapping[tuple[str, str], str]) -> list[str]:
+    """A line for each object that is in one of two databases alone, or has another definition in the other."""
+    lines = []
+    for key in sorted(upgraded.keys() | new.keys()):
+        here, there = upgraded.get(key, "missing"), new.get(key, "missing")
+        if here != there:
+            lines.append(f"{' '.join(key)}: upgraded: {here}; new: {there}")
+    return lines
+
+
+def read_rows(cursor: Any) -> dict[str, list[str]]:
+    """All rows of all tables, and the states of all sequences."""
+    kinds = {name: definition[0] for (kind, name), definition in read_schema(cursor).items() if kind == "table"}
+    sequences = [name for kind, name in read_schema(cursor) if kind == "sequence"]
+    rows = {}
+    for name in [*(name for name, kind in kinds.items() if kind == "r"), *sequences]:
+        cursor.execute(f"SELECT * FROM {name}")  # noqa: S608 -- a name that PostgreSQL quoted
+        rows[name] = sorted(map(str, cursor.fetchall()))
+    return rows
+
+
 MIGRATIONS = Path("cdb_rest/migrations")
 RECORDED = Path("tests/migrations/recorded")
 SUMS = RECORDED / "SHA256SUMS"
+
 # What psql alone understands, comments, and settings, some of which older servers do not know.
 NOT_FOR_EVERY_SERVER = re.compile(r"^(\\|--|SET (?!check_function_bodies)).*\n", re.MULTILINE)
 

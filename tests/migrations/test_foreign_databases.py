@@ -6,7 +6,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db.migrations.recorder import MigrationRecorder
 
-from tests.migrations.schema import read_rows, read_schema
+from tests.migrations.records import read_rows, read_schema
 
 NOPAYLOADDB = (Path(__file__).parent / "nopayloaddb.sql").read_text()
 DEVELOPMENT = (

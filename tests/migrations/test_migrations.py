@@ -16,7 +16,7 @@ from cdb_rest.models import (
     PayloadList,
     PayloadType,
 )
-from tests.migrations.schema import differences, read_schema
+from tests.migrations.records import differences, read_schema
 
 # Those that others refer to first.
 MODELS = (

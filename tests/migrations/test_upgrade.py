@@ -1,5 +1,6 @@
-"""An old database that is upgraded is the same as a new one."""
+"""An old database that is upgraded is the same as a new one; migrations are not edited after they were recorded."""
 
+import ast
 import shutil
 import sys
 import uuid
@@ -9,11 +10,11 @@ from django.core.management import call_command
 
 from cdb.env import ROOT
 from cdb_rest.models import DatabaseProperty, GlobalTag, GlobalTagStatus, PayloadIOV
-from tests.migrations.records import MIGRATIONS, RECORDED, migration_names
-from tests.migrations.schema import differences, read_schema
+from tests.migrations.records import MIGRATIONS, RECORDED, differences, edited, migration_names, read_schema
 
 # After all that there will ever be.
 LATER = "9999_later"
+
 LATER_MIGRATION = """
 from pathlib import Path
 
@@ -24,6 +25,7 @@ class Migration(migrations.Migration):
     dependencies = [("cdb_rest", "{newest}")]
     operations = [migrations.RunSQL([(Path(__file__).with_suffix("").joinpath("later.sql").read_text(), None)])]
 """
+
 LATER_SQL = """
 ALTER TABLE "GlobalTag" ADD COLUMN later integer DEFAULT 1 CONSTRAINT later_is_positive CHECK (later > 0);
 CREATE INDEX global_tag_later ON "GlobalTag" (later);
@@ -101,3 +103,30 @@ def test_an_upgrade_by_a_later_migration_is_compared_with_a_new_database(restore
         "index global_tag_later",
     ]
     assert differences(migrate(old), new) == []
+
+
+ADVICE = (
+    "A migration and its SQL are frozen. Take the change back, and write it as a new migration with its own SQL; then run "
+    "`python -m tests.migrations.records`, which records the new one (CONTRIBUTING.md, “Migrations”). Not as recorded: "
+)
+
+
+def test_no_migration_was_edited():
+    files = edited()
+    assert not files, ADVICE + ", ".join(files)
+
+
+def test_each_directory_beside_the_migrations_belongs_to_one():
+    directories = {path.name for path in (ROOT / MIGRATIONS).iterdir() if path.is_dir()} - {"__pycache__"}
+    assert directories <= set(migration_names())
+
+
+@pytest.mark.parametrize("name", migration_names())
+def test_a_migration_imports_nothing_of_the_service(name):
+    modules = set()
+    for node in ast.walk(ast.parse((ROOT / MIGRATIONS / f"{name}.py").read_text())):
+        if isinstance(node, ast.Import):
+            modules |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            modules.add("." * node.level + (node.module or ""))
+    assert not {module.split(".")[0] for module in modules} & {"", "cdb", "cdb_rest", "cdb_web"}

@@ -13,7 +13,7 @@ import pytest
 from cdb.embedded import binaries
 from cdb.env import ROOT
 from tests.e2e.service import free_port
-from tests.packaging.compose import SECRETS
+from tests.packaging.test_compose import SECRETS
 from tests.programs import require
 
 HERE = Path(__file__).parent

@@ -9,8 +9,8 @@ import time
 import pytest
 
 from tests.e2e.service import JobClient
-from tests.packaging.compose import ENDING, ORDER, SECRETS
 from tests.packaging.engine import Engine
+from tests.packaging.test_compose import ENDING, ORDER, SECRETS
 
 # A slim Debian is some 80 to 130 MB of it.
 MOST_BYTES = 260 * 10**6

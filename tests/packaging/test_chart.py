@@ -12,7 +12,6 @@ from cdb.processes.machine import postgresql_sizes
 from tests.packaging.chart import CHART, KUBERNETES, VALUE_SETS, helm, refusals, render, resources
 
 pytestmark = pytest.mark.xdist_group("chart")
-
 WORKLOADS = ("Deployment", "Job", "Pod")
 
 

@@ -71,7 +71,7 @@ def test_a_recipe_touches_few_files_and_keeps_the_style(recipe, name):
 
 PRINT_TABLE = """
 import django; django.setup()
-from cdb_rest.management.tables import table
+from cdb_rest.management.output import table
 print(table(["n"], [[str(n)] for n in range(50)]).splitlines()[-1])
 """
 

@@ -1,12 +1,15 @@
-"""Private directories that several processes create at the same time."""
+"""Private directories, which several processes may create at the same time, and their lock."""
 
 import os
 import pwd
+import subprocess
+import sys
 
 import pytest
 
 from cdb.env import ConfigurationError
 from cdb.processes import directories
+from cdb.serving import layout
 
 OTHER = pwd.getpwnam("nobody")
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can change the owner of a directory")
@@ -37,3 +40,27 @@ def test_a_directory_of_another_account_is_refused(tmp_path):
         ConfigurationError, match=f"{path} must be a directory of uid 0 with mode 0700 \\(got uid .*\\); remove it"
     ):
         directories.make_private(path, None)
+
+
+@pytest.fixture(autouse=True)
+def _directories(monkeypatch, tmp_path):
+    for name in ("directory", "sockets", "temporary"):
+        monkeypatch.setattr(layout, name, lambda path=tmp_path / name: path)
+
+
+def test_a_second_service_is_refused():
+    holder = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "import fcntl, sys; file = open(sys.argv[1], 'w'); fcntl.flock(file, fcntl.LOCK_EX); print(flush=True); input()",
+            str(layout.directory().mkdir() or layout.directory() / "lock"),
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    with holder:
+        holder.stdout.readline()
+        with pytest.raises(ConfigurationError, match="another make serve uses"):
+            layout.lock()
+        holder.communicate(b"\n")

@@ -1,16 +1,21 @@
-"""Numbers, sizes and times on command lines: their laws, and the form of their errors."""
+"""Numbers, sizes and times on command lines, and the one line that an error of a command is."""
 
 import argparse
 from datetime import UTC, datetime, timedelta
 
+import psycopg2
 import pytest
+from django.core import management
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cdb.management import command_line
 from cdb_rest.management.quantities import BYTES, SECONDS, Duration, Number, Size, Time
+from cdb_rest.rules.errors import ConcurrentChangeError
 
 UNITS = {Size: BYTES, Duration: SECONDS}
 amounts = st.floats(0, 1e9) | st.integers(0, 10**9)
+
 quantities = st.sampled_from(
     [
         (kind, unit, own)
@@ -73,3 +78,21 @@ def test_a_time_is_read_with_its_time_zone_or_in_utc(time, hours):
 def test_an_invalid_time_is_rejected(text):
     wanted = "a date or time such as 2026-11-24 or 2026-11-24T12:00:00Z"
     assert refusal(text, action=Time) == f"--amount must be {wanted} (got {text})"
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (ConcurrentChangeError("Try\nagain."), "cdb: Try again."),
+        (psycopg2.errors.DiskFull("no space\nleft"), "cdb: database error: no space left (--traceback"),
+        (psycopg2.errors.UndefinedTable("no table"), "cdb: database error: its tables do not exist"),
+    ],
+)
+def test_an_error_is_one_line(monkeypatch, capsys, error, line):
+    def fail(arguments):
+        raise error
+
+    monkeypatch.setattr(management, "execute_from_command_line", fail)
+    assert command_line.main(["manage.py", "help"]) == 1
+    printed = capsys.readouterr().err
+    assert printed.startswith(line) and printed.count("\n") == 1

@@ -5,8 +5,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cdb_rest.maintenance.repair import repair_rows
 from cdb_rest.rules.moment import AFTER_ALL, Interval, Moment
-from cdb_rest.rules.repair import repair_rows
 from cdb_rest.rules.timeline import TimelineRow
 from tests.unit.naive import valid
 

@@ -9,7 +9,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV
-from tests.api.cached import insert
+from tests.api.helpers import insert
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ROW = {"payload_type": "Gain", "payload_url": "new", "checksum": "c", "since": "5,0", "until": "6,0"}

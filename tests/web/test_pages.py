@@ -9,7 +9,7 @@ from django.core.management import call_command
 
 from cdb_web import lanes
 from cdb_web.lanes import lane
-from tests.api.cached import insert
+from tests.api.helpers import insert
 from tests.conftest import ServiceClient
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -1,12 +1,60 @@
-"""Concurrent writers with real transactions on separate connections."""
+"""Concurrent writers with real transactions on separate connections: who waits for whom, and what they leave."""
+
+import contextlib
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from django.db import ProgrammingError, connection
 
 from cdb_rest.maintenance.counts import find_incorrect_counts
+from cdb_rest.maintenance.repair import repair_faults
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
-from cdb_rest.rules.errors import CdbError
+from cdb_rest.rules.access import Origin
+from cdb_rest.rules.errors import CdbError, ConcurrentChangeError, OverlapError
 from cdb_rest.writes import bulk, global_tags, payload_iovs, payload_lists
-from tests.writes.concurrency import WRITERS, together
+from cdb_rest.writes.change_log import Changes
+from cdb_rest.writes.transactions import ATTEMPTS, write
+
+WRITERS = 12
+
+
+def together(calls):
+    """Run the calls at the same time; returns what each returned or raised."""
+
+    def run(call):
+        try:
+            return call()
+        except CdbError as error:
+            return error
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return list(pool.map(run, calls))
+
+
+@contextlib.contextmanager
+def held(statement, *parameters):
+    """Run a statement in a transaction of its own and keep that open inside the block."""
+    holder = connection.copy()
+    holder.set_autocommit(False)
+    with holder.cursor() as cursor:
+        cursor.execute(statement, parameters)
+    try:
+        yield
+    finally:
+        holder.rollback()
+        holder.close()
+
+
+def later(pool, call):
+    """Start a call, and give it the time to reach the lock that it will wait for."""
+    future = pool.submit(lambda: together([call])[0])
+    time.sleep(0.5)
+    return future
+
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -106,3 +154,126 @@ def test_writers_to_several_tags_at_once_do_not_deadlock(build):
     results = together([lambda n=n: (insert if n % 2 else steal)(n) for n in range(WRITERS)])
     assert not [result for result in results if isinstance(result, Exception)]
     assert find_incorrect_counts() == []
+
+
+def test_a_source_that_is_deleted_while_its_clone_waits_is_deleted_after_it(build):
+    tag = build.tag("source")
+    build.iov(build.list(tag, "Gain"), (0, 0))
+    with ThreadPoolExecutor(2) as pool:
+        with held('INSERT INTO "GlobalTag" (name, status_id) VALUES (%s, %s)', "target", tag.status_id):
+            cloning = later(pool, lambda: global_tags.clone_global_tag(source="source", target="target"))
+            deleting = later(pool, lambda: global_tags.delete_global_tag(name="source"))
+        assert isinstance(cloning.result(), GlobalTag)
+        assert deleting.result() is None
+    assert [(one.name, one.payload_iov_count) for one in GlobalTag.objects.all()] == [("target", 1)]
+
+
+def test_writers_to_different_lists_of_a_tag_do_not_wait_for_each_other(build, monkeypatch, settings):
+    settings.CDB_LOCK_TIMEOUT_SECONDS = 2
+    tag = build.tag()
+    slow, quick = build.list(tag, "Slow"), build.list(tag, "Quick")
+    iovs = [build.iov(None, (number, 0)) for number in range(2)]
+    arrived, go_on = threading.Event(), threading.Event()
+    record = Changes.record
+
+    def record_later(changes, *arguments):
+        """One writer has written all of its rows, and waits with the revision."""
+        if threading.current_thread().name.startswith("slow"):
+            arrived.set()
+            assert go_on.wait(10)
+        return record(changes, *arguments)
+
+    monkeypatch.setattr(Changes, "record", record_later)
+    with ThreadPoolExecutor(1, thread_name_prefix="slow") as pool:
+        waiting = pool.submit(attach_and_close, slow, iovs[0])
+        assert arrived.wait(10)
+        payload_iovs.attach_payload_iov(payload_list=quick.name, iov_id=iovs[1].id)
+        assert PayloadList.objects.get(id=quick.id).iov_count == 1
+        go_on.set()
+        waiting.result()
+    tag.refresh_from_db()
+    assert (tag.payload_iov_count, tag.revision) == (2, 2)
+
+
+def attach_and_close(payload_list, iov):
+    try:
+        return payload_iovs.attach_payload_iov(payload_list=payload_list.name, iov_id=iov.id)
+    finally:
+        connection.close()
+
+
+def test_a_tag_that_is_written_to_all_the_time_can_be_locked(build):
+    lists = [
+        build.list(build.tag("busy") if number == 0 else GlobalTag.objects.get(), f"T{number}") for number in range(4)
+    ]
+    locked = threading.Event()
+
+    def write_on(number):
+        """Until the tag is locked, or after very many rows."""
+        for major in range(400):
+            if locked.is_set():
+                return True
+            row = {"payload_url": "u", "payload_list": lists[number % 4].name, "major_iov": major, "minor_iov": number}
+            bulk.insert_payload_iovs(rows=[row])
+        return False
+
+    def lock():
+        while PayloadIOV.objects.count() < 50:
+            time.sleep(0.01)
+        global_tags.change_status(name="busy", status="locked")
+        locked.set()
+        return True
+
+    results = together([*[lambda n=n: write_on(n) for n in range(WRITERS)], lock])
+    assert results[-1] is True
+    # A row that comes after the lock may be refused.
+    assert all(result is True or isinstance(result, OverlapError) for result in results), results
+
+
+def test_repair_and_writers_do_not_block_each_other_for_good(build):
+    payload_list = build.list(build.tag())
+
+    def write_on(number):
+        for major in range(10):
+            row = {"payload_url": "u", "payload_list": payload_list.name, "major_iov": major, "minor_iov": number}
+            bulk.insert_payload_iovs(rows=[row])
+
+    def repair():
+        for _ in range(10):
+            assert repair_faults(origin=Origin("test")) == []
+
+    assert together([*[lambda n=n: write_on(n) for n in range(WRITERS)], repair]) == [None] * (WRITERS + 1)
+
+
+def test_a_lost_race_is_played_again(build):
+    calls = []
+
+    @write
+    def loses_twice():
+        calls.append(1)
+        if len(calls) < 3:
+            raise ConcurrentChangeError("lost")
+        return "won"
+
+    assert loses_twice() == "won"
+
+    @write
+    def loses_always():
+        calls.append(1)
+        raise ConcurrentChangeError("lost")
+
+    calls.clear()
+    with pytest.raises(ConcurrentChangeError):
+        loses_always()
+    assert len(calls) == ATTEMPTS
+
+
+def test_a_bug_in_a_write_keeps_its_cause(build):
+    @write
+    def asks_nonsense():
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT nonsense")
+
+    with pytest.raises(ProgrammingError) as caught:
+        asks_nonsense()
+    assert caught.value.__cause__ is not caught.value

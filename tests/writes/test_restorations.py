@@ -8,8 +8,8 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from cdb_rest.models import GlobalTag, GlobalTagChange, Restoration
+from cdb_rest.rules.access import Origin
 from cdb_rest.rules.errors import NameRetiredError
-from cdb_rest.rules.origin import Origin
 from cdb_rest.writes.global_tags import change_status, clone_global_tag, create_global_tag
 from cdb_rest.writes.restorations import record_restoration
 

@@ -22,7 +22,6 @@ from tests.histories.judge import read_log
 from tests.histories.oracle import Log
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
 KEY = ("payload_url", "checksum", "size", "extra", "major_iov", "minor_iov", "major_iov_end", "minor_iov_end")
 
 

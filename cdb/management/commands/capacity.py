@@ -17,8 +17,8 @@ from django.core.management.base import BaseCommand, CommandParser
 from cdb.processes.machine import cores as cores_here
 from cdb.processes.machine import memory_megabytes
 from cdb.serving import sizes
+from cdb_rest.management.output import table
 from cdb_rest.management.quantities import Duration, Number, Size
-from cdb_rest.management.tables import table
 
 # CPU time, in all programs, of a lookup of 200 rows at a random moment among 5.2 million IOVs, without compiled tags: 2 cores
 # served 538 of them in a second.

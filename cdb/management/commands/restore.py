@@ -19,8 +19,8 @@ from cdb.management import dumps
 from cdb_rest import named_sql
 from cdb_rest.management.restorations import report
 from cdb_rest.models import GlobalTag, PayloadType
+from cdb_rest.rules.access import Origin
 from cdb_rest.rules.names import COMMENT_LENGTH
-from cdb_rest.rules.origin import Origin
 from cdb_rest.writes.restorations import find_frozen_names, record_restoration
 
 DATABASE_USERS = named_sql.load("database_users")

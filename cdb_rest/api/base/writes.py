@@ -17,9 +17,9 @@ from rest_framework.request import Request
 from cdb_rest.access.authentication import principal_of
 from cdb_rest.api.base.json import dump
 from cdb_rest.parsing.fields import Input, TextField, read_value
+from cdb_rest.rules.access import Origin
 from cdb_rest.rules.errors import invalid_field
 from cdb_rest.rules.names import COMMENT_LENGTH, TEXT_LENGTH
-from cdb_rest.rules.origin import Origin
 from cdb_rest.writes.idempotency import respond_once
 
 COMMENT_HEADER = "CDB-Comment"

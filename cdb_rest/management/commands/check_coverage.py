@@ -10,8 +10,8 @@ from tqdm import tqdm
 
 from cdb_rest.analysis.coverage import Selection, TypeCoverage, coverage
 from cdb_rest.connections.snapshot import snapshot
+from cdb_rest.management.output import table
 from cdb_rest.management.quantities import AT_LEAST_ONE
-from cdb_rest.management.tables import table
 from cdb_rest.parsing.parameters import parse_moment_text
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import CdbError

@@ -16,11 +16,11 @@ from tqdm import tqdm
 from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.maintenance.history_check import Progress, find_history_faults
 from cdb_rest.maintenance.history_repair import Repaired, repair_history
-from cdb_rest.management import faults
 from cdb_rest.management.access import by_account
 from cdb_rest.management.interruption import interruptible
+from cdb_rest.management.output import report_faults, show_faults
+from cdb_rest.rules.access import Origin
 from cdb_rest.rules.errors import CdbError
-from cdb_rest.rules.origin import Origin
 
 
 class Command(BaseCommand):
@@ -52,7 +52,7 @@ class Command(BaseCommand):
             with interruptible():
                 with snapshot(), _progress() as progress:
                     found = find_history_faults(global_tag=tag, progress=progress)
-                faults.show(self, found)
+                show_faults(self, found)
                 if repair and found:
                     repaired = repair_history(global_tag=tag, origin=Origin(by_account("check_history")))
         except CdbError as error:
@@ -60,7 +60,7 @@ class Command(BaseCommand):
         took = f"{time.monotonic() - begin:.1f} s"
         for name, revisions in sorted(repaired.dropped.items()):
             self.stdout.write(f"Global tag {name}: the history of {len(revisions):,} revisions was dropped.")
-        faults.report(self, found, repaired.left, is_repaired=repair, took=took)
+        report_faults(self, found, repaired.left, is_repaired=repair, took=took)
 
 
 @contextlib.contextmanager

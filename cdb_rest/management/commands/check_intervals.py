@@ -6,10 +6,10 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from cdb_rest.maintenance.repair import find_faults, repair_faults
-from cdb_rest.management import faults
 from cdb_rest.management.access import by_account
+from cdb_rest.management.output import report_faults, show_faults
+from cdb_rest.rules.access import Origin
 from cdb_rest.rules.errors import CdbError
-from cdb_rest.rules.origin import Origin
 
 
 class Command(BaseCommand):
@@ -33,11 +33,11 @@ class Command(BaseCommand):
         begin = time.monotonic()
         try:
             found = find_faults(global_tag=global_tag)
-            faults.show(self, found)
+            show_faults(self, found)
             left = found
             if repair and found:
                 left = repair_faults(global_tag=global_tag, origin=Origin(by_account("check_intervals")))
         except CdbError as error:
             raise CommandError(str(error)) from error
         took = f"{time.monotonic() - begin:.1f} s"
-        faults.report(self, found, left, is_repaired=repair, took=took)
+        report_faults(self, found, left, is_repaired=repair, took=took)

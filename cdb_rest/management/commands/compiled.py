@@ -11,7 +11,7 @@ from django.utils.timesince import timesince
 from cdb_rest.compiled import directory, usage
 from cdb_rest.compiled.manifest import Manifest, UnusableError, read_manifest
 from cdb_rest.management.interruption import interruptible
-from cdb_rest.management.tables import table
+from cdb_rest.management.output import table
 
 HEADER = ["tag", "revision", "made of", "lists", "IOVs", "MiB", "age", "took", "lookups", "last used"]
 

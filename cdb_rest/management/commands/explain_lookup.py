@@ -9,8 +9,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from cdb_rest.lookup.model import LookupQuery
+from cdb_rest.management.output import table
 from cdb_rest.management.quantities import Number
-from cdb_rest.management.tables import table
 from cdb_rest.rules.errors import GlobalTagNotFoundError
 from cdb_rest.rules.moment import OPEN, Moment
 from cdb_rest.strategies.explain import Explanation, explain

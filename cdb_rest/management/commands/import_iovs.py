@@ -13,9 +13,9 @@ from tqdm.utils import CallbackIOWrapper
 
 from cdb_rest.management.access import by_account
 from cdb_rest.management.interruption import interruptible
+from cdb_rest.rules.access import Origin
 from cdb_rest.rules.errors import CdbError
 from cdb_rest.rules.names import COMMENT_LENGTH, NAME_LENGTH, NAME_RULE, fits_into_path
-from cdb_rest.rules.origin import Origin
 from cdb_rest.writes.imports import ImportResult, import_payload_iovs
 
 

@@ -6,8 +6,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from cdb_rest.management.restorations import report
+from cdb_rest.rules.access import Origin
 from cdb_rest.rules.names import COMMENT_LENGTH
-from cdb_rest.rules.origin import Origin
 from cdb_rest.writes.restorations import record_restoration
 
 

@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from cdb_rest.access.issuers import check_name
 from cdb_rest.management.access import actor, add_role_options
+from cdb_rest.management.output import table
 from cdb_rest.management.quantities import IN_SECONDS
-from cdb_rest.management.tables import table
 from cdb_rest.models import ApiToken
 from cdb_rest.rules.errors import CdbError
 from cdb_rest.writes import access

@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandParser
 
 from cdb_rest.management.access import HEADER, described
-from cdb_rest.management.tables import table
+from cdb_rest.management.output import table
 from cdb_rest.models import AccessRule, GlobalTag
 from cdb_rest.rules.access import ACTIONS, ANY, All, Object, Permission, needs, role_of
 from cdb_rest.rules.status import Action, role_for

@@ -1,1 +1,0 @@
-"""Tests of the request context, log records and metrics."""
