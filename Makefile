@@ -61,7 +61,7 @@ package-tools: ## download tools for the tests of the Helm chart and compose.yam
 	@tests/packaging/tools.sh
 
 image-check: setup-dev ## build the container images and run compose.yaml with them; needs root and podman
-	@.venv/bin/python -m pytest -s tests/packaging/image_check.py $(ARGS)
+	@.venv/bin/python -m pytest -s deploy/container/image_check.py $(ARGS)
 
 fresh-machine: ## run make run and make test in a minimal new Debian; ARGS='--suite trixie'; needs root and mmdebstrap
 	@tests/packaging/fresh_machine.sh $(ARGS)
@@ -83,7 +83,7 @@ docs: setup-dev ## build the documentation site into site/, without network acce
 	@echo "The documentation is in site/index.html."
 
 screenshots: setup-dev ## take the pictures of the documentation again (docs/*.png)
-	@.venv/bin/python -m tests.screenshots
+	@.venv/bin/python -m docs.screenshots
 
 reference: setup-dev ## write the generated pages of the documentation (settings, commands and errors in docs/)
 	@.venv/bin/python -m docs.reference

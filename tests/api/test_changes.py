@@ -156,24 +156,3 @@ def test_the_log_outlives_its_tag_and_a_namesake_carries_it_on(api, filled):
     api.post("gt", {"name": "tag", "status": "unlocked"}).ok()
     # A revision that a client or a cache has seen never means anything else.
     assert revision() == last + 2
-
-
-def test_a_comment_is_a_text_of_bounded_length(api, filled):
-    body = {"payload_list": filled["gain"], "piov_id": filled["iov"]}
-    for wrong in (5, ["a"], "x" * 1001, "a\x00b"):
-        error = api.put("piov_attach", body | {"comment": wrong}).error(400, "invalid_input")
-        assert error["comment"]
-    api.put("piov_attach", body, **{"CDB-Comment": "x" * 1001}).error(400, "invalid_input")
-    api.put("piov_attach", body | {"comment": None}, **{"CDB-Comment": "why"}).ok()
-    assert api.get("global-tags/tag/changes").json["results"][0]["comment"] == "why"
-
-
-@pytest.mark.parametrize(
-    ("behind", "user", "actor"),
-    [(True, "", "192.0.2.7"), (True, "expert", "expert"), (False, "", "127.0.0.1"), (False, "expert", "127.0.0.1")],
-)
-def test_a_proxy_is_believed_where_the_settings_say_that_all_come_by_it(api, settings, behind, user, actor):
-    settings.CDB_BEHIND_PROXY = behind
-    headers = {"X-Forwarded-For": "192.0.2.7", "X-Forwarded-User": user}
-    api.post("gt", {"name": "proxied", "status": "unlocked"}, **headers).ok()
-    assert api.get("global-tags/proxied/changes").ok()["results"][0]["actor"] == actor

@@ -106,12 +106,6 @@ def test_every_link_of_an_index_is_answered(api, world, path):
     assert set(statuses.values()) == {200}, statuses
 
 
-def test_the_index_of_the_api_has_a_lookup_that_finds_payloads(api, world):
-    link = api.get(PREFIX).ok()["lookup"]
-    [row] = api.get(link.format(gtName="run24", majorIOV=1, minorIOV=0)).ok()
-    assert row[:2] == ["Gain", "early"]
-
-
 @pytest.mark.django_db(transaction=True)
 def test_a_browser_gets_a_page_whose_links_are_answered(db):
     call_command("seed_scenario", "tiny", verbosity=0)
@@ -124,10 +118,3 @@ def test_a_browser_gets_a_page_whose_links_are_answered(db):
     assert len(links) > 5
     statuses = {link: Client().get(link).status_code for link in links}
     assert set(statuses.values()) == {200}, statuses
-
-
-def test_the_icon_is_an_icon_that_may_be_kept():
-    response = Client().get("/favicon.ico")
-    assert (response.status_code, response["Content-Type"]) == (200, "image/x-icon")
-    assert response.content[:4] == b"\x00\x00\x01\x00"
-    assert response["Cache-Control"] == "public, max-age=86400"

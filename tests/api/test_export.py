@@ -107,16 +107,6 @@ def test_one_payload_type_alone(nasty):
     assert (response.status_code, body) == (200, b"")
 
 
-@pytest.mark.parametrize("name", ['a "b" \\ c', "a;b", "50%", "täg", "x'*y"])
-def test_the_name_of_the_file_is_that_of_the_tag_whatever_it_has(build, name):
-    build.tag(name)
-    response = Client().head(
-        "/api/cdb_rest/global-tags/" + "".join(f"%{byte:02X}" for byte in name.encode()) + "/export"
-    )
-    assert response.status_code == 200
-    assert file_name(response) == f"{name}.csv"
-
-
 @pytest.mark.parametrize(
     ("query", "status", "code"),
     [

@@ -10,9 +10,9 @@ from django.utils import timezone
 from pytest import mark
 
 from cdb_rest.access import api_tokens, attempts, issuers
-from cdb_rest.models import AccessChange, AccessRule, ApiToken, GlobalTagChange, PayloadIOV
+from cdb_rest.models import AccessChange, AccessRule, ApiToken, GlobalTagChange
 from cdb_rest.writes import access
-from tests.api.helpers import INSERTION, MINE, OTHER, PATTERN, ROW, grant
+from tests.api.helpers import INSERTION, MINE, OTHER, PATTERN, grant
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("closed")]
 
@@ -66,25 +66,6 @@ def test_a_token_is_stored_as_a_digest_and_its_use_is_recorded(api, login):
 def test_the_change_log_names_the_token(api, login, ids):
     api.put("gt_change_status/mine/locked", **login("manager", name="robot")).ok()
     assert GlobalTagChange.objects.latest("id").actor == "token:robot"
-
-
-def test_idempotency_keys_belong_to_the_actor(api, ids, login):
-    first, second = login("contributor"), login("contributor")
-    body = [ROW | {"payload_list": "Gain mine"}]
-    key = {"Idempotency-Key": "same"}
-    api.post("bulk_piov", body, **first, **key).ok()
-    api.post("bulk_piov", body, **first, **key).ok()
-    api.post("bulk_piov", body, **second, **key).error(409, "iov_overlap")
-    assert PayloadIOV.objects.filter(payload_url="file").count() == 1
-
-
-def test_a_repeated_request_of_a_revoked_token_gets_no_response(api, ids, login):
-    headers = login("contributor", name="robot") | {"Idempotency-Key": "key"}
-    body = [ROW | {"payload_list": "Gain mine"}]
-    api.post("bulk_piov", body, **headers).ok()
-    access.revoke_token(actor="test", name="robot")
-    api_tokens.forget()
-    api.post("bulk_piov", body, **headers).error(401, "invalid_token")
 
 
 def test_open_writes_ignore_a_token_that_is_not_valid(api, settings):

@@ -44,44 +44,6 @@ def test_keys_are_used_while_the_issuer_is_away_even_after_a_restart(trusted, lo
     lock(trusted.token(jti="later")).error(401, "invalid_token")
 
 
-def test_old_keys_are_refreshed_in_the_background(trusted, lock, monkeypatch):
-    lock(trusted.token()).ok()
-    monkeypatch.setattr(keys, "REFRESH_SECONDS", 0)
-    monkeypatch.setattr(keys, "RETRY_SECONDS", 0)
-    responded, was_in_time = threading.Event(), []
-
-    def respond(path):
-        was_in_time.append(responded.wait(30))
-        return 200, trusted.document(path)
-
-    trusted.answer = respond
-    lock(trusted.token(jti="next")).ok()
-    responded.set()
-    keys._sets["exp"].fetch.join(30)
-    # The request did not wait for the issuer.
-    assert was_in_time == [True]
-
-
-RESPONSES = {
-    "garbage": (200, b"\x00garbage"),
-    "an error": (500, b"no"),
-    "no keys": (200, b'{"keys": []}'),
-    "keys that are none": (200, b'{"keys": [{"kty": "RSA", "kid": "first"}]}'),
-    "texts as keys": (200, b'{"keys": ["first"]}'),
-    "10,000 keys": (200, json.dumps({"keys": [{"kty": "RSA", "kid": "first"}] * 10_000}).encode()),
-    "a large document": (200, b'{"keys": "' + b"x" * 2_000_000 + b'"}'),
-    "a list": (200, b"[]"),
-    "deep nesting": (200, b"[" * 100_000),
-}
-
-
-@mark.parametrize("response", RESPONSES)
-def test_a_strange_response_of_the_issuer_fails_no_other_request(trusted, lock, api, response):
-    trusted.answer = lambda path: RESPONSES[response] if path == "/jwks" else (200, trusted.document(path))
-    lock(trusted.token()).error(401, "invalid_token")
-    api.get("globalTags").ok()
-
-
 @mark.parametrize(
     "document", [{"issuer": "https://evil.example.org", "jwks_uri": "x"}, {}, [], {"jwks_uri": "file:///etc/passwd"}]
 )

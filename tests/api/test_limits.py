@@ -5,11 +5,8 @@ import json
 import tracemalloc
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from rest_framework.exceptions import ParseError
 
-from cdb_rest.api.base.json import LEVELS, JSONParser, TooComplexError
+from cdb_rest.api.base.json import JSONParser, TooComplexError
 from tests.api.helpers import WRITES
 
 
@@ -41,39 +38,6 @@ def nested(levels, kind):
 def test_deep_bodies_are_refused_whatever_their_depth(db, api, method, path, levels, kind):
     error = api(method, path, raw=nested(levels, kind)).error(400)
     assert error["code"] in ("body_too_complex", "invalid_json")
-
-
-def depth(value):
-    if isinstance(value, dict):
-        value = list(value.values())
-    return 1 + max(map(depth, value), default=0) if isinstance(value, list) else 0
-
-
-@given(
-    st.recursive(
-        st.none() | st.integers(-(2**62), 2**62) | st.text(),
-        lambda inside: st.lists(inside, max_size=3) | st.dictionaries(st.text(), inside, max_size=3),
-        max_leaves=60,
-    ),
-    st.integers(0, 2 * LEVELS),
-)
-def test_whatever_is_json_is_read_as_it_is_or_refused_for_its_depth(value, more):
-    for _ in range(more):
-        value = [value]
-    content = json.dumps(value).encode()
-    if depth(value) > LEVELS:
-        with pytest.raises(TooComplexError):
-            parse(content)
-    else:
-        assert parse(content) == value
-
-
-@given(st.binary(max_size=200) | st.text(alphabet='[]{}",:0123456789eE+-.\\untrefals ', max_size=200).map(str.encode))
-def test_whatever_bytes_come_are_read_or_refused(content):
-    try:
-        parse(content)
-    except ParseError as error:
-        assert str(error.detail)
 
 
 @pytest.mark.parametrize("filling", [b"{},", b"[],", b"0,"])

@@ -5,7 +5,7 @@ import re
 import pytest
 from django.test import Client
 
-from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadType
+from cdb_rest.models import GlobalTagChange
 from tests.api.helpers import LOOKUP, insert
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -163,32 +163,3 @@ def test_a_deleted_tag_is_restored_under_its_own_name(api, tag):
     assert api.post("cloneGlobalTag/tag/tag?rev=2").ok()["revision"] == 4
     assert fetch(EXPORT)[2] == rows
     assert api.post("cloneGlobalTag/tag/tag?rev=2").json["code"] == "name_taken"
-
-
-@pytest.mark.parametrize(
-    ("query", "status", "code"),
-    [
-        ("rev=9", 404, "revision_not_found"),
-        ("rev=3", 404, "global_tag_not_found"),
-        ("rev=1", 410, "revision_pruned"),
-        ("rev=2", 404, "payload_type_not_found"),
-        ("rev=x", 400, "invalid_input"),
-    ],
-)
-def test_a_clone_that_is_not_possible(api, tag, query, status, code):
-    api.delete("deleteGlobalTag/tag").ok()
-    api.delete("deletePayloadType/Gain").ok()
-    GlobalTagChange.objects.filter(revision=1).update(has_history=False)
-    answer = api.post(f"cloneGlobalTag/tag/copy?{query}")
-    assert (answer.status, answer.json["code"]) == (status, code)
-    assert not GlobalTag.objects.exists() and not PayloadType.objects.exists()
-
-
-@pytest.mark.parametrize(
-    ("time", "status"),
-    [("1009-06-08T17:39:43-18:31", 404), ("2026-01-01T00:00:00%2B23:59", 404), ("0001-01-01T00:00:00%2B01:00", 400)],
-)
-def test_any_offset_of_a_time_is_accepted(api, tag, time, status):
-    """PostgreSQL itself refuses offsets of 16 hours or more."""
-    assert api.get(f"global-tags/tag/diff/tag?at_b={time}").status == status
-    assert api.get(f"payloadiovs/?gtName=tag&majorIOV=1&minorIOV=0&at={time}").status == status

@@ -42,8 +42,3 @@ def refusal(content, *arguments, **options):
 def state():
     kinds = (GlobalTag, PayloadType, PayloadList, PayloadIOV, GlobalTagChange)
     return [sorted(kind.objects.values_list()) for kind in kinds]
-
-
-def forget_everything():
-    for kind in (PayloadIOV, PayloadList, GlobalTag, GlobalTagChange, PayloadType):
-        kind.objects.all().delete()

@@ -14,7 +14,6 @@ from cdb_rest.models import (
     GlobalTagChange,
     GlobalTagStatus,
     PayloadIOV,
-    PayloadIOVHistory,
     PayloadList,
     PayloadType,
 )
@@ -153,21 +152,6 @@ def test_rows_that_another_program_deleted(api, history):
     assert GlobalTagChange.objects.get(global_tag="tag", action="repair").revision == 9
     insert("tag", 3, 35)
     assert check()[0] and set(known()) == {1, 9, 10}
-
-
-def test_two_versions_of_a_row_at_the_same_time(api, history):
-    sql("""
-        INSERT INTO "PayloadIOVHistory" (
-            payload_list_id, node, comb_iov, until, added_in, removed_in, iov_id, payload_url, checksum, size, major_iov,
-            minor_iov, major_iov_end, minor_iov_end, created
-        )
-        SELECT payload_list_id, cdb_fork_node(added_in, added_in + 1), comb_iov, comb_iov + 1, added_in, added_in + 1, 1, 'raw',
-            '', 0, major_iov, minor_iov, major_iov_end, minor_iov_end, now()
-        FROM "PayloadIOV" WHERE payload_url = %s
-    """, "tag 12 to 14")  # fmt: skip
-    repaired(api, "two versions", "areas", "number of IOVs")
-    assert set(known()) == {1, 9}
-    assert not PayloadIOVHistory.objects.filter(payload_list_id=PayloadList.objects.get(name=history[0]).id).exists()
 
 
 def test_areas_that_overlap(api, history):

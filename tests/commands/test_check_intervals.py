@@ -5,7 +5,6 @@ from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection
 
 from cdb_rest.models import GlobalTag, GlobalTagChange, GlobalTagStatus, PayloadIOV, PayloadList
 
@@ -101,36 +100,3 @@ def test_the_lists_of_frozen_tags_are_left_as_they_are(api, build):
     assert not ok and "frozen" in printed
     assert kinds(printed.split("Not repaired")[1]) == ["empty", "overlap", "overlap"]
     assert api.get("globalTag/tag").json["payload_lists"] == before
-
-
-def test_equal_starts_of_a_database_without_its_index(build):
-    index = "SELECT indexdef FROM pg_indexes WHERE indexname = 'payload_iov_lookup'"
-    with connection.cursor() as cursor:
-        cursor.execute(index)
-        (definition,) = cursor.fetchone()
-        cursor.execute("DROP INDEX payload_iov_lookup")
-        try:
-            payload_list = build.list(build.tag())
-            for url in ("first", "second"):
-                build.iov(payload_list, (1, 0), (2, 0), url=url)
-            ok, printed = check()
-            assert not ok and kinds(printed) == ["equal start"]
-            assert check("--repair")[0]
-            cursor.execute(definition)
-            assert [iov.payload_url for iov in payload_list.payload_iovs.all()] == ["second"]
-        finally:
-            # An index that is made over updated rows is not used as long as an older transaction runs, be it in the database
-            # of another test. So the one that later tests find is made over an empty table.
-            cursor.execute('DROP INDEX IF EXISTS payload_iov_lookup; TRUNCATE "PayloadIOV"')
-            cursor.execute(definition)
-
-
-@pytest.mark.parametrize(("mode", "expected"), [("continuous", ["empty"]), ("discrete", ["overlap"])])
-def test_the_meaning_of_an_end_depends_on_the_mode(build, settings, mode, expected):
-    settings.CDB_IOV_MODE = mode
-    payload_list = build.list(build.tag())
-    # Empty where ends are exclusive; where they are inclusive, they touch the next one.
-    build.iov(payload_list, (1, 0), (1, 0))
-    build.iov(payload_list, (2, 0), (3, 0))
-    build.iov(payload_list, (3, 0))
-    assert kinds(check()[1]) == expected

@@ -4,10 +4,9 @@ import json
 from io import StringIO
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import call_command
 from django.db import connection
 
-from cdb_rest.rules.moment import OPEN
 from cdb_rest.strategies.registry import STRATEGIES
 from tests.plans import vacuum
 
@@ -82,22 +81,3 @@ def test_a_missing_index_is_said_and_the_connection_is_left_as_it_was(tag):
     with connection.cursor() as cursor:
         cursor.execute("SELECT current_setting('enable_seqscan'), (SELECT count(*) FROM pg_prepared_statements)")
         assert cursor.fetchone() == ("on", 0)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((), "There is no global tag missing."),
-        (
-            ("--strategy", "nonsense"),
-            "Error: argument --strategy: invalid choice: 'nonsense' "
-            f"(choose from {', '.join(repr(name) for name in STRATEGIES)})",
-        ),
-        (("--moment", "-1", "0"), "Error: --moment must be at least 0 (got -1)"),
-        (("--moment", "0", str(OPEN + 1)), f"Error: --moment must be at most {OPEN:,} (got {OPEN + 1})"),
-    ],
-)
-def test_an_invalid_argument_is_one_line(arguments, message):
-    with pytest.raises(CommandError) as error:
-        explain(*arguments, tag="missing")
-    assert str(error.value) == message

@@ -3,17 +3,13 @@
 import hashlib
 import json
 from io import StringIO
-from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
 from django.core.management import CommandError, call_command
 
 from cdb_rest.maintenance.counts import find_incorrect_counts
-from cdb_rest.maintenance.repair import find_faults
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
-from cdb_rest.rules.moment import Interval, Mode, Moment
-from cdb_rest.scenarios import generator
 from cdb_rest.scenarios.definitions import SCENARIOS, payload_type_names
 from cdb_rest.scenarios.generator import rows_of_type
 from cdb_rest.scenarios.layouts import LAYOUTS
@@ -92,23 +88,6 @@ def test_user_errors_are_one_line(arguments):
     assert GlobalTag.objects.count() == 0
 
 
-@pytest.mark.parametrize("arguments", [[], ["--reset", "--yes"]])
-def test_a_seeding_that_fails_leaves_everything_as_it_was(monkeypatch, arguments):
-    seed("tiny", "--layout", "sequential")
-    before = list(PayloadIOV.objects.order_by("id").values())
-
-    def rows_of_type(scenario, payload_type, **options):
-        if payload_type == payload_type_names(10)[3]:
-            raise KeyboardInterrupt
-        return generator.rows_of_type(scenario, payload_type, **options)
-
-    monkeypatch.setattr("cdb_rest.scenarios.writer.rows_of_type", rows_of_type)
-    with pytest.raises(KeyboardInterrupt):
-        seed("tiny", *(arguments or ["--global-tag", "other"]))
-    assert [tag.name for tag in GlobalTag.objects.all()] == ["tiny"]
-    assert list(PayloadIOV.objects.order_by("id").values()) == before
-
-
 def test_reset_makes_the_tag_anew_but_asks_before(monkeypatch):
     seed("tiny", "--layout", "sequential")
     before = GlobalTag.objects.get()
@@ -125,36 +104,3 @@ def test_reset_makes_the_tag_anew_but_asks_before(monkeypatch):
     assert after.id != before.id and after.payload_iov_count == PayloadIOV.objects.count() == 100
     assert after.revision > before.revision
     assert "created in" in seed("tiny", "--reset", "--yes", "--global-tag", "new")
-
-
-def test_reset_does_not_touch_a_locked_tag(api):
-    seed("tiny")
-    api.put("gt_change_status/tiny/locked").ok()
-    with pytest.raises(CommandError, match="locked"):
-        seed("tiny", "--reset", "--yes")
-    assert PayloadIOV.objects.count() == 100
-
-
-@pytest.mark.parametrize("mode", Mode)
-@pytest.mark.parametrize("scenario", ["tiny", "tiny-moderate"])
-def test_the_realistic_layout_looks_like_data_taking(settings, mode, scenario):
-    settings.CDB_IOV_MODE = mode
-    seed(scenario)
-    paces = set()
-    gaps = 0
-    for payload_list in PayloadList.objects.all():
-        rows = [
-            Interval.from_wire(Moment(*row[:2]), Moment(*row[2:]), mode)
-            for row in PayloadIOV.objects.filter(payload_list=payload_list)
-            .order_by("comb_iov")
-            .values_list("major_iov", "minor_iov", "major_iov_end", "minor_iov_end")
-        ]
-        assert rows[0].start == Moment(1, 0) and rows[-1].is_open
-        assert not any(row.is_empty for row in rows)
-        assert all(earlier.end <= later.start for earlier, later in pairwise(rows))
-        assert all(0 <= moment.minor < 3 * 3600 for row in rows[:-1] for moment in row.on_wire(mode))
-        gaps += sum(earlier.end < later.start for earlier, later in pairwise(rows))
-        paces.add(round(rows[-1].start.major / len(rows)))
-    assert len(paces) >= 3
-    assert 0 < gaps < 0.1 * PayloadIOV.objects.count()
-    assert find_faults() == []

@@ -5,7 +5,6 @@ from io import StringIO
 
 import pytest
 from django.core.management import call_command
-from django.db import IntegrityError, connection
 
 from cdb_rest.strategies.indexes import ASCENDING, LOOKUP, MOMENT, complete_indexes, indexes
 
@@ -48,18 +47,3 @@ def test_they_are_made_once_and_dropped_once():
         "Indexes dropped: 0 of 2 (N s).",
     ]
     assert LOOKUP in indexes()
-
-
-def test_a_half_built_one_is_replaced(build):
-    # Two detached rows with one URL make a unique index fail half way, which leaves what an interruption leaves.
-    build.iov(None, (0, 0), url="same")
-    build.iov(None, (1, 0), url="same")
-    with connection.cursor() as cursor, pytest.raises(IntegrityError):
-        cursor.execute(f'CREATE UNIQUE INDEX CONCURRENTLY {MOMENT} ON "PayloadIOV" (payload_url)')
-    assert not indexes()[MOMENT].is_complete
-    assert MOMENT not in complete_indexes()
-    assert run("create")[:2] == [f"{MOMENT} is incomplete and is created again.", f"{MOMENT} created in N s: N MiB."]
-    assert indexes()[MOMENT].is_complete
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT indexdef FROM pg_indexes WHERE indexname = %s", [MOMENT])
-        assert cursor.fetchone()[0].endswith("(payload_list_id, major_iov DESC, minor_iov DESC)")

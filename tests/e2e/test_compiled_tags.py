@@ -1,13 +1,9 @@
 """Compiled tags in a running service: which are made by themselves, used, and deleted."""
 
-import resource
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from cdb.env import ROOT
 from tests.e2e.faults import frozen_database
 from tests.e2e.service import JobClient, Service, raw
 from tests.e2e.test_metrics import Metrics, eventually
@@ -121,23 +117,3 @@ def test_what_was_pruned_is_not_answered_from_files(compiling):
 def statuses(service, revision):
     """The statuses of the responses of all processes."""
     return {look_up(service, "past", f"&rev={revision}")[0] for _ in range(20)}
-
-
-def test_a_disk_that_is_full_is_one_clear_error(compiling):
-    assert JobClient(compiling.port).call("POST", "cloneGlobalTag/tiny/full")[0] == 200
-    for size in (100, 5_000, 12_000):
-        found = subprocess.run(
-            [sys.executable, "manage.py", "compile_tag", "full"],
-            cwd=ROOT,
-            env=compiling.environment,
-            capture_output=True,
-            text=True,
-            # Writing beyond this size of a file fails, as on a full disk.
-            preexec_fn=lambda size=size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
-        )
-        assert found.returncode == 1
-        assert found.stderr.startswith("CommandError: full cannot be compiled: ")
-        assert "File too large" in found.stderr
-        assert len(found.stderr.splitlines()) == 1
-        assert "full" not in tags(compiling)
-    assert list((compiling.data / "compiled" / "tags").glob(".new-*")) == []

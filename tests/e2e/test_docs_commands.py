@@ -1,18 +1,10 @@
 """Commands of the documentation, pasted into a shell without changes."""
 
 import json
-import os
 import re
-import shutil
-import signal
 import subprocess
-import time
-from pathlib import Path
-
-import psutil
 
 from cdb.env import ROOT
-from tests.e2e.faults import LOOKUP
 from tests.e2e.service import JobClient
 from tests.programs import needs
 
@@ -103,30 +95,3 @@ def test_each_command_of_the_tutorial_prints_what_the_page_shows(fresh, tmp_path
         else:
             # The page has no spaces at the ends of lines.
             assert [line.rstrip() for line in printed.splitlines()] == shown.splitlines(), command
-
-
-def test_a_replica_is_made_with_the_commands_of_the_page(fresh, tmp_path):
-    service = fresh().start()
-    [text] = commands("deploy.md", "### Set up a replica")
-    if os.geteuid() == 0:
-        text = re.sub(r"^as=.*", 'as="runuser -u cdb-postgres --"', text)
-    url = paste(service, text, tmp_path).splitlines()[-1].removeprefix("DATABASE_REPLICA_URLS=")
-    replica = Path(re.search("host=(.*)&", url)[1])
-    server = psutil.Process(int((replica / "data" / "postmaster.pid").read_text().split()[0]))
-    try:
-        primary = f"postgresql://cdb@/cdb?host={service.data}/postgres/socket"
-        reading = fresh("reading", DATABASE_URL=primary, DATABASE_REPLICA_URLS=url).start()
-        deadline = time.monotonic() + 60
-        while not is_read(reading):
-            assert len(JobClient(reading.port).get(LOOKUP)) == 10
-            assert time.monotonic() < deadline
-            time.sleep(0.2)
-    finally:
-        server.send_signal(signal.SIGINT)
-        server.wait(60)
-        shutil.rmtree(replica)
-
-
-def is_read(service):
-    """Whether the replica is in rotation, as the log tells."""
-    return any("is in rotation" in line for line in service.lines)

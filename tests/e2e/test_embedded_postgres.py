@@ -1,14 +1,10 @@
 """The embedded PostgreSQL: shared by the service and commands, stopped by the last of them, restarted when it crashes."""
 
-import subprocess
-import sys
 import time
 
 import psutil
 import pytest
 
-from cdb.embedded.server import EmbeddedPostgres
-from cdb.env import ROOT
 from tests.e2e.service import JobClient
 
 
@@ -63,25 +59,3 @@ def test_a_data_directory_with_an_awkward_name_works(fresh, name):
     assert JobClient(service.port).get("globalTags") == []
     service.stop()
     assert service.family() == []
-
-
-def test_a_server_whose_parent_does_not_collect_it_counts_as_ended(new_directory):
-    directory = new_directory() / "postgres"
-    script = (
-        "import sys, pathlib; from cdb.embedded.server import EmbeddedPostgres; "
-        "EmbeddedPostgres(pathlib.Path(sys.argv[1])).acquire(); print('up', flush=True); sys.stdin.read()"
-    )
-    parent = subprocess.Popen(
-        [sys.executable, "-c", script, str(directory)],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert any(line == "up\n" for line in parent.stdout)
-        # Raises where it waits for more than a minute.
-        EmbeddedPostgres(directory).stop()
-        assert parent.poll() is None
-    finally:
-        parent.communicate("", timeout=60)

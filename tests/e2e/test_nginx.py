@@ -1,6 +1,5 @@
 """HTTP through nginx: names, rejected requests, the server of each route, and logs."""
 
-import http.client
 import json
 import re
 import socket
@@ -65,24 +64,6 @@ def test_a_client_of_http_1_0_gets_the_whole_answer_and_a_closed_connection(serv
     head, _, body = received.partition(b"\r\n\r\n")
     assert b" 200 " in head.split(b"\r\n")[0] and b"chunked" not in head.lower()
     assert any(tag["name"] == "tiny" for tag in json.loads(body))
-
-
-def test_clients_that_fall_silent_are_let_go(served):
-    begun = [request(b"POST", b"pt", b"Content-Type: application/json\r\nContent-Length: 50\r\n"), b"GET /api", b""]
-    silent = [socket.create_connection(("127.0.0.1", served.port), timeout=60) for _ in range(30)]
-    for number, connection in enumerate(silent):
-        connection.sendall(begun[number % 3])
-    # None of them holds a thread.
-    assert len(JobClient(served.port).get("payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0")) == 10
-    assert JobClient(served.port).call("POST", "pt", {"name": f"beside{uuid.uuid4().hex}"})[0] == 200
-    for connection in silent:
-        try:
-            received = connection.recv(1000)
-            assert not received or b"incomplete_body" in received
-        except ConnectionResetError:
-            continue
-        finally:
-            connection.close()
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
@@ -162,34 +143,3 @@ def test_each_route_goes_where_it_should(served, log):
                     sent[request_id] = method, target, pools.get(method, "writes")
     found = log.pools(set(sent))
     assert [(method, target, found[key]) for key, (method, target, pool) in sent.items() if found[key] != pool] == []
-
-
-@pytest.mark.parametrize(
-    ("target", "pool"),
-    [
-        ("/health/live", "lookups"),
-        ("/health/ready/", "lookups"),
-        ("/api/cdb_rest/globalTag/light", "heavy"),
-        ("/api/cdb_rest/globalTag/tiny?a=1&light=", "lookups"),
-        ("/api/cdb_rest/globalTag/tiny?lights=1", "heavy"),
-        ("/api/cdb_rest/globalTag/tiny?light=no&a=1", "lookups"),
-        ("/api/cdb_rest/globalTag/tiny?light=0", "heavy"),
-        ("/api/cdb_rest/globalTag/tiny?light=false&a=1", "heavy"),
-        ("/api/cdb_rest/globalTag/tiny?light=0&light", "lookups"),
-        ("/api/cdb_rest/globalTag/tiny?light=%30", "heavy"),
-        ("/api/cdb_rest/globalTag/tiny?light=00", "lookups"),
-        ("/api/cdb_rest/globalTag/a%2Fb", "reads"),
-        ("/api/cdb_rest//payloadiovs/", "reads"),
-        ("/api/docs/", "reads"),
-        ("/", "reads"),
-        ("/favicon.ico", "reads"),
-        ("/api/cdb_rest", "reads"),
-        ("/api/cdb_rest/", "reads"),
-    ],
-)
-def test_other_paths_go_where_they_should(served, log, target, pool):
-    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=60)
-    connection.request("GET", target)
-    response = connection.getresponse()
-    response.read()
-    assert log[response.headers["X-Request-ID"]]["pool"] == pool

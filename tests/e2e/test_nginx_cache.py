@@ -1,9 +1,7 @@
 """nginx's cache in front of the real service: what it stores, what it revalidates, and its behaviour while parts are down."""
 
 import contextlib
-import os
 import signal
-import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -112,31 +110,3 @@ def test_without_granian_frozen_answers_go_on_and_others_are_504(own):
         assert (status, error["code"], headers["Retry-After"]) == (504, "service_unavailable", "5")
         assert headers["Cache-Control"] == "no-store" and headers["Content-Type"] == "application/json"
     eventually(lambda: ask(own, "GET", UNLOCKED)[0], 200)
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
-def test_a_full_disk_under_the_cache_cuts_no_answer_short(fresh, needs_packages):
-    service = fresh("full", "serve", SCENARIO="tiny-moderate")
-    cache = service.data / "serve" / "cache"
-    cache.mkdir(parents=True)
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=64k,mode=700,uid=65534,gid=65534", "tmpfs", str(cache)], check=False
-    )
-    if mounted.returncode:
-        pytest.skip("mounting is not allowed here")
-    try:
-        service.start()
-        with contextlib.suppress(OSError), (cache / "filler").open("wb", buffering=0) as filler:
-            while filler.write(b"x" * 4096):
-                pass
-        for moment in range(200):
-            target = f"{PREFIX}payloadiovs/?gtName=tiny-moderate&majorIOV={moment}&minorIOV=0"
-            for _ in range(2):
-                status, _, rows = ask(service, "GET", target)
-                assert status == 200 and isinstance(rows, list)
-        assert len(ask(service, "GET", f"{PREFIX}globalTag/tiny-moderate")[2]["payload_lists"]) == 10
-        assert "No space left on device" in (service.data / "serve" / "error.log").read_text()
-        assert service.stop() == 0
-    finally:
-        service.kill_everything()
-        subprocess.run(["umount", str(cache)], check=True)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.e2e.faults import frozen_database
 from tests.e2e.replicated import LOOKUP, TELLING, Pair, Statements, tell
-from tests.e2e.service import JobClient, Service, raw
+from tests.e2e.service import Service, raw
 from tests.e2e.standby import Standby
 from tests.e2e.test_freshness import CachingReader
 
@@ -121,19 +121,3 @@ def test_frozen_tags_are_answered_without_a_primary_also_by_a_replica_that_lacks
             status, answer = pair.client.call("GET", LOOKUP.format("fresh"))
             assert (status, answer["code"]) == (504, "database_unavailable")
     pair.wait_until_in()
-
-
-def test_a_replica_of_another_database_is_not_read_from(pair, service, fresh):
-    misled = fresh(
-        DATABASE_URL=f"postgresql://cdb@/cdb?host={service.data}/postgres/socket",
-        SCENARIO="none",
-        DATABASE_REPLICA_URLS=pair.standby.url,
-    ).start()
-    client = JobClient(misled.port)
-    deadline = time.monotonic() + 3
-    while time.monotonic() < deadline:
-        assert all(item["name"] != "fresh" for item in client.get("globalTags"))
-        assert client.call("GET", LOOKUP.format("fresh"))[0] == 404
-        time.sleep(0.1)
-    assert not any("is in rotation" in line for line in misled.lines)
-    misled.stop()

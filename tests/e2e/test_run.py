@@ -73,16 +73,6 @@ def test_when_the_command_is_killed_everything_else_ends_too(fresh, needs_packag
     assert re.search(r"cluster state: +shut down\n", control.stdout), control.stdout
 
 
-def test_when_only_the_command_is_killed_the_rest_does_not_hinder_the_next_start(fresh):
-    service = fresh().start()
-    service.process.kill()
-    service.process.wait()
-    service.start()
-    assert JobClient(service.port).get("globalTags")[0]["name"] == "tiny"
-    service.stop()
-    assert service.family() == []
-
-
 def test_two_run_side_by_side(fresh, service):
     other = fresh("other", SCENARIO="none").start()
     assert JobClient(other.port).get("globalTags") == []
@@ -163,24 +153,6 @@ def test_a_signal_while_it_starts_stops_all_too(first_start, seconds):
     while service.family() and time.monotonic() < deadline:
         time.sleep(0.05)
     assert service.family() == []
-    service.start()
-    assert len(JobClient(service.port).get("payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0")) == 10
-
-
-@pytest.mark.parametrize("seconds", [0.7])
-def test_a_kill_while_it_starts_for_the_first_time_leaves_nothing_half_made(first_start, seconds):
-    service = first_start()
-    service.process = subprocess.Popen(
-        [sys.executable, "manage.py", "run"],
-        cwd=ROOT,
-        env=service.environment,
-        start_new_session=True,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        service.process.wait(seconds)
-    service.kill_everything()
     service.start()
     assert len(JobClient(service.port).get("payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0")) == 10
 

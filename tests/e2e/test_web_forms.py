@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.e2e.web import check_accessible, fill_preview, tabs
+from tests.e2e.web import check_accessible, fill_preview
 
 
 def test_tags_are_filtered_while_one_types_and_compared(tab):
@@ -44,28 +44,6 @@ def test_a_payload_is_inserted_after_a_preview(tab):
     expect(page.get_by_role("status")).to_contain_text("This change was stored.")
     # It is the newest change.
     expect(page.get_by_role("link", name="Revert the tag to this revision")).to_have_count(0)
-
-
-def test_the_pages_of_an_empty_database(browser, fresh):
-    served = fresh(SCENARIO="none").start()
-    with tabs(browser, f"http://127.0.0.1:{served.port}") as open_tab:
-        for scheme in ("light", "dark"):
-            page = open_tab(color_scheme=scheme)
-            for path in ("/", "/tags", "/new", "/compare", "/payloads", "/payloads?value=none", "/tags/none"):
-                page.goto(path)
-                check_accessible(page)
-        page.goto("/")
-        page.get_by_role("link", name="Create one.").click()
-        page.get_by_label("Name of the payload type").fill("Gain")
-        page.get_by_role("button", name="Create the payload type").click()
-        expect(page.get_by_role("status")).to_contain_text("payload type Gain")
-        page.get_by_label("Name of the tag").fill("first")
-        page.get_by_role("button", name="Create the tag").click()
-        for label, text in (("Payload type", "Gain"), ("Payload URL", "gain/1"), ("From", "1,0")):
-            page.get_by_label(label, exact=True).fill(text)
-        page.get_by_role("button", name="Preview", exact=True).click()
-        page.get_by_role("button", name="Insert 1 payload").click()
-        expect(page.locator("main")).to_contain_text("gain/1")
 
 
 def test_a_person_who_has_logged_in_inserts_behind_nginx(browser, fresh, needs_packages):

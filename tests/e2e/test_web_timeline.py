@@ -1,7 +1,6 @@
 """The timeline in a real browser: with the mouse, with the keyboard, in the past, while lanes are loading."""
 
 import re
-from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import expect
 
@@ -83,35 +82,3 @@ def test_a_timeline_is_used_with_the_keyboard(tab):
     loads(page, 3)
     page.keyboard.press("Enter")
     expect(page.locator(".rows")).to_contain_text("Cherenkov_Alignment/tiny/")
-
-
-def test_lanes_that_become_visible_during_a_zoom_have_its_window(tab):
-    # So low that the last lane is not yet visible.
-    page = tab(viewport={"width": 390, "height": 100})
-    page.goto("/tags/tiny")
-    page.locator(".lane canvas").first.focus()
-    loads(page, 1)
-    held, asked, released = [], [], []
-    page.on("request", lambda request: "/lanes?" in request.url and asked.append(parse_qs(urlsplit(request.url).query)))
-    page.route("**/lanes?*left=*", lambda route: route.continue_() if released else held.append(route))
-    with page.expect_request(lambda request: "left=" in request.url):
-        page.keyboard.press("+")
-    page.locator(".lane").last.scroll_into_view_if_needed()
-    # Another observer has seen the lane, so that of the timeline has, too.
-    page.evaluate(
-        """() => new Promise((done) => {
-            const seen = new IntersectionObserver((entries) => entries[0].isIntersecting && done(), { rootMargin: "200px" });
-            seen.observe([...document.querySelectorAll(".lane")].at(-1));
-        })"""
-    )
-    # No lane was asked for with the former window.
-    assert held and all("left" in one for one in asked)
-    released.append(True)
-    for route in held:
-        route.continue_()
-    loads(page, 3)
-    last = page.locator(".lane").last.get_attribute("data-type")
-    shown = parse_qs(urlsplit(page.url).query)
-    assert last in asked[-1]["type"] and [asked[-1][name] for name in ("since", "until")] == [
-        shown[name] for name in ("since", "until")
-    ]

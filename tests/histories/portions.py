@@ -8,6 +8,7 @@ from hypothesis import seed, settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
 from tests.histories.judge import played
+from tests.profiles import seed_of_round
 
 
 def play_until(
@@ -21,4 +22,4 @@ def play_until(
             return
         assert seen["steps"] < most_steps, seen
         # Without a seed of its own, each portion would be the first one again wherever examples do not depend on chance.
-        run_state_machine_as_test(seed(number)(machine), settings=portion)
+        run_state_machine_as_test(seed(seed_of_round(number))(machine), settings=portion)

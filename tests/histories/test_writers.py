@@ -7,6 +7,7 @@ from cdb_rest.maintenance.repair import find_faults
 from tests.conftest import Api
 from tests.histories.race_proof import RaceProof
 from tests.histories.writers import Race
+from tests.profiles import seed_of_round
 
 pytestmark = pytest.mark.django_db(transaction=True)
 WRITERS = 20
@@ -29,7 +30,7 @@ class Connection:
 @pytest.mark.parametrize(("tags", "mode"), [(1, "continuous"), (3, "continuous"), (2, "discrete")])
 def test_writers_at_the_same_time_leave_what_some_order_of_them_leaves(settings, tags, mode):
     settings.CDB_IOV_MODE = mode
-    race = Race(Connection, seed=tags, tags=tags, discrete=mode == "discrete")
+    race = Race(Connection, seed=seed_of_round(tags), tags=tags, discrete=mode == "discrete")
     race.run(writers=WRITERS, writes_each=8)
     assert RaceProof(race, Connection()).verify() > WRITERS * 2
     assert find_faults() == []

@@ -60,30 +60,6 @@ def test_expected_response_equals_response_of_service(expect, settings, layout, 
     assert rows > 100
 
 
-def test_expected_describes_first_difference(expect):
-    expected = expect("tiny", "realistic", 1)
-    moment = Moment(30, 0)
-    rows = rows_of(expected, moment)
-    assert len(rows) == 10
-    # Another format of the same JSON is no difference.
-    assert expected.fault(moment, json.dumps(rows, indent=1).encode()) is None
-    told = f"{expected.mismatch}. In detail: at (30, 0) "
-    changed = [*rows[:3], [*rows[3][:2], "0", *rows[3][3:]], *rows[4:]]
-    assert expected.fault(moment, json.dumps(changed).encode()) == (
-        f"{told}row 3 ({rows[3][0]}), checksum: expected {rows[3][2]!r}, got '0'"
-    )
-    assert expected.fault(moment, json.dumps(rows[1:]).encode()) == f"{told}10 rows expected, got 9"
-    assert expected.fault(moment, json.dumps(rows[::-1]).encode()).startswith(
-        f"{told}row 0 ({rows[0][0]}), payload_type_name"
-    )
-    assert expected.fault(moment, b'{"detail": "no"}').endswith("10 rows expected, got {'detail': 'no'}")
-    assert expected.fault(moment, b"[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]").endswith("got 1")
-    assert expected.fault(moment, expected.body(moment, False), as_objects=True) is not None
-    assert expected.fault(moment, expect("tiny", "realistic", 2).body(moment, False)) is not None
-    with pytest.raises(ValueError, match="unexpected"):
-        expected.fault(moment, b"<html>")
-
-
 @pytest.mark.parametrize("layout", list(LAYOUTS))
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_patterns_draw_moments_with_data(expect, pattern, layout):

@@ -77,12 +77,6 @@ def test_a_wrong_option_is_described_with_the_command_that_seeds_the_tag(run, tm
     assert "seed it again with `manage.py seed_scenario tiny --layout realistic --seed 2 --reset`, otherwise" in line
 
 
-def test_the_form_of_unknown_data_is_checked(run):
-    recording = run({"ReconstructionJob": 1, "BelleJob": 1}, 2, scenario="none", pattern="last", jobs_per_user=10)
-    assert failed(recording) == []
-    assert set(recording[recording["name"].isin(["lookup", "lookup, shape=dict"])]["rows"]) == {10}
-
-
 def test_each_user_detects_a_wrong_response(load_service, run):
     """Rows were changed in the database, or are stored differently from the request, and an unknown tag exists."""
     JobClient(load_service.port).call("POST", "gt", {"name": "no-such-tag", "status": "unlocked"})
@@ -107,13 +101,3 @@ def test_each_user_detects_a_wrong_response(load_service, run):
     # Mistakes are drawn at random; at least one of these two is among 128 of them.
     assert wrong & {("Misbehaving", "mistake: unknown tag"), ("Misbehaving", "mistake: unknown tag, nested")}
     assert not wrong & {("ReconstructionJob", "globalTags"), ("Misbehaving", "mistake: no moment")}
-
-
-def test_users_of_two_processes_start_together_and_writers_end_after_their_iterations(run):
-    users = {"ReconstructionJob": 10, "Indecisive": 1}
-    told = {"jobs_per_user": 4, "iterations": 3, "indecision": 0.1, "pattern": "run-storm"}
-    recording = run(users, 44, shape="storm", processes=2, **told)
-    assert failed(recording) == []
-    assert (recording["name"] == "create tag").sum() == (recording["name"] == "delete tag").sum() == 4 * 3
-    jobs = recording[(recording["method"] == JOB) & (recording["user"] == "ReconstructionJob")]
-    assert len(jobs) == 40 * 4

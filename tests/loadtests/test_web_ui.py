@@ -15,14 +15,6 @@ from tests.e2e.service import free_port
 
 pytestmark = pytest.mark.xdist_group("load-users")
 
-FIELDS = (
-    "Scenario", "Layout", "Seed", "Global Tag", "Iov Mode", "Pattern", "Major", "Minor", "Start Jobs", "Jobs Per Second", "Pause",
-    "Jobs Per User", "Start Together", "Iterations", "Indecision", "Patience", "Most In Progress", "Record",
-)  # fmt: skip
-SHAPES = ("Endurance", "ReadersAndWriters", "Storm")
-# The field cuts off longer labels.
-LONGEST_LABEL = 95
-
 
 @pytest.fixture(scope="module")
 def address(load_service):
@@ -48,17 +40,6 @@ def page(browser, address):  # noqa: F811
     tab.goto(address)
     yield tab
     tab.close()
-
-
-def test_web_ui_describes_its_fields(page):
-    expect(page.get_by_role("checkbox")).not_to_have_count(0)
-    page.get_by_text("Custom parameters").click()
-    labels = [label.strip() for label in page.locator(".MuiAccordion-root").last.locator("label").all_inner_texts()]
-    assert [label.split(" (")[0] for label in labels] == list(FIELDS)
-    assert all(re.fullmatch(r".+ \(.+\)", label) and len(label) <= LONGEST_LABEL for label in labels)
-    expect(page.get_by_label("Seed (")).to_have_value("1")
-    offered = page.get_by_label("Shape Class").locator("option").all_inner_texts()
-    assert set(offered) == {"Default", *SHAPES}
 
 
 def test_web_ui_starts_shows_and_stops_run(page):

@@ -7,7 +7,7 @@ import pytest
 
 from cdb_rest.compiled import directory
 from cdb_rest.compiled.compiler import compile_tag
-from cdb_rest.compiled.manifest import FILES, MANIFEST, UnusableError, read_manifest
+from cdb_rest.compiled.manifest import FILES, MANIFEST, UnusableError
 from cdb_rest.compiled.registry import registry
 from tests.lookup.compiling import check, insert, kinds, recompile, same_as_postgresql
 
@@ -83,33 +83,3 @@ def test_files_of_another_tag(api, tag):
     check()
     with pytest.raises(UnusableError):
         directory.verify(tag)
-
-
-def test_files_that_were_copied_are_used_after_they_were_verified(tag):
-    registry.forget()
-    for name in (*FILES, MANIFEST):
-        shutil.copy(tag / name, tag / "copy")
-        (tag / "copy").replace(tag / name)
-    registry.refresh()
-    check()
-    assert directory.verify(tag) == read_manifest(tag)
-    registry.refresh()
-    check("confirmed")
-
-
-def test_a_deleted_compiled_tag_is_not_used(tag):
-    directory.remove(tag)
-    check()
-    registry.refresh()
-    check()
-
-
-def test_a_compilation_that_fails_leaves_nothing(tag, monkeypatch):
-    def fail(*arguments):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("cdb_rest.compiled.writer.Writer.finish", fail)
-    with pytest.raises(OSError, match="No space"):
-        compile_tag("tag")
-    assert directory.paths() == [tag] == list(directory.root().iterdir())
-    check("confirmed")

@@ -48,15 +48,6 @@ def test_the_setting_and_debug_serve_them(variables, served):
     assert done.stdout.strip() == str(names)
 
 
-def test_the_list_says_which_indexes_exist(api, strategies_on):
-    listed = api.get("payloadiovs_strategies/").ok()
-    assert [entry["name"] for entry in listed] == list(STRATEGIES)
-    for entry in listed:
-        assert f"{PREFIX}{entry['route']}".startswith(f"{PREFIX}payloadiovs_{entry['name']}")
-        assert entry["description"].endswith(".")
-        assert entry["index_exists"] is (entry["index"] == "payload_iov_lookup")
-
-
 @pytest.mark.parametrize("name", [name for name in STRATEGIES if name.startswith("sql")])
 def test_a_strategy_in_sql_is_one_statement(api, build, strategies_on, django_assert_num_queries, name):
     build.iov(build.list(build.tag()), (0, 0))

@@ -1,7 +1,7 @@
 """The constraints of the database, violated by SQL."""
 
 import pytest
-from django.db import DataError, IntegrityError, transaction
+from django.db import IntegrityError, transaction
 
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList, PayloadType
 from cdb_rest.rules.moment import OPEN
@@ -53,20 +53,3 @@ def test_rows_in_use_cannot_be_deleted_by_sql(payload_list, build):
     for rows in (GlobalTag.objects.all(), PayloadType.objects.all(), PayloadList.objects.all()):
         with pytest.raises(IntegrityError), transaction.atomic():
             rows._raw_delete("default")
-
-
-def test_the_index_takes_the_longest_row(payload_list):
-    # All different, so that nothing of it can be compressed.
-    wide = "".join(chr(0x1F000 + 7919 * number % 60_000) for number in range(255))
-    assert len(set(wide)) == 255 and len(wide.encode()) == 4 * 255
-    PayloadIOV.objects.create(
-        payload_list=payload_list,
-        payload_url=wide,
-        checksum=wide,
-        size=OPEN,
-        major_iov=OPEN,
-        minor_iov=OPEN,
-        extra="9" * 19,
-    )
-    with pytest.raises(DataError):
-        PayloadIOV.objects.create(payload_url=wide + "x", major_iov=0, minor_iov=0)

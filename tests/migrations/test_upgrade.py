@@ -1,9 +1,6 @@
 """An old database that is upgraded is the same as a new one; migrations are not edited after they were recorded."""
 
 import ast
-import shutil
-import sys
-import uuid
 
 import pytest
 from django.core.management import call_command
@@ -11,28 +8,6 @@ from django.core.management import call_command
 from cdb.env import ROOT
 from cdb_rest.models import DatabaseProperty, GlobalTag, GlobalTagStatus, PayloadIOV
 from tests.migrations.records import MIGRATIONS, RECORDED, differences, edited, migration_names, read_schema
-
-# After all that there will ever be.
-LATER = "9999_later"
-
-LATER_MIGRATION = """
-from pathlib import Path
-
-from django.db import migrations
-
-
-class Migration(migrations.Migration):
-    dependencies = [("cdb_rest", "{newest}")]
-    operations = [migrations.RunSQL([(Path(__file__).with_suffix("").joinpath("later.sql").read_text(), None)])]
-"""
-
-LATER_SQL = """
-ALTER TABLE "GlobalTag" ADD COLUMN later integer DEFAULT 1 CONSTRAINT later_is_positive CHECK (later > 0);
-CREATE INDEX global_tag_later ON "GlobalTag" (later);
-CREATE OR REPLACE FUNCTION cdb_version(revision bigint, updated timestamptz, row_version xid) RETURNS text
-LANGUAGE sql STABLE
-RETURN revision || '-later-' || row_version;
-"""
 
 
 def migrate(database):
@@ -57,28 +32,6 @@ def restored(new_database):
     return restore
 
 
-def forget(package):
-    """Let Python import the migrations of a package anew."""
-    for module in [name for name in sys.modules if name.split(".")[0] == package]:
-        del sys.modules[module]
-
-
-@pytest.fixture
-def later(tmp_path, monkeypatch, settings):
-    """The directory of a copy of the migrations with one more, from which Django takes them."""
-    # A name that no test has imported before.
-    package = f"migrations_{uuid.uuid4().hex}"
-    directory = tmp_path / package
-    shutil.copytree(ROOT / MIGRATIONS, directory, ignore=shutil.ignore_patterns("__pycache__"))
-    (directory / f"{LATER}.py").write_text(LATER_MIGRATION.format(newest=migration_names()[-1]))
-    (directory / LATER).mkdir()
-    (directory / LATER / "later.sql").write_text(LATER_SQL)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    settings.MIGRATION_MODULES = {"cdb_rest": package}
-    yield directory
-    forget(package)
-
-
 @pytest.mark.parametrize("name", migration_names())
 def test_an_upgraded_database_is_the_same_as_a_new_one(restored, new_database, name):
     old, new = restored(name), new_database()
@@ -88,21 +41,6 @@ def test_an_upgraded_database_is_the_same_as_a_new_one(restored, new_database, n
         assert rows[0] == rows[1]
     tag = GlobalTag.objects.using(old.alias).get(name="tiny")
     assert tag.payload_iov_count == PayloadIOV.objects.using(old.alias).count() == 100
-
-
-def test_an_upgrade_by_a_later_migration_is_compared_with_a_new_database(restored, new_database, later):
-    old = restored(migration_names()[-1])
-    with old.cursor() as cursor:
-        before = read_schema(cursor)
-    new = migrate(new_database())
-    assert [line.split(":")[0] for line in differences(before, new)] == [
-        'column "GlobalTag".later',
-        'constraint "GlobalTag" later_is_positive',
-        'default "GlobalTag".later',
-        "function cdb_version(bigint,timestamp with time zone,xid)",
-        "index global_tag_later",
-    ]
-    assert differences(migrate(old), new) == []
 
 
 ADVICE = (

@@ -13,8 +13,7 @@ from django.db import close_old_connections
 
 from cdb import env, logs
 from cdb_rest.api.base import errors
-from cdb_rest.observe import request_observer
-from cdb_rest.observe.request_context import RequestContext, current_context
+from cdb_rest.observe.request_context import current_context
 from cdb_rest.observe.request_observer import Observed
 from cdb_rest.wsgi.overload import Overload
 from cdb_rest.wsgi.shortcut import Shortcut
@@ -23,31 +22,10 @@ PREFIX = "/api/cdb_rest/"
 LOOKUP = PREFIX + "payloadiovs/?gtName=tag&majorIOV=1&minorIOV=1"
 
 
-class Told:
-    """What the observer was told: the contexts that began, and those that ended with their errors."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.began_with: list[RequestContext] = []
-        self.ended_with: list[tuple[RequestContext, BaseException | None]] = []
-        began, ended = request_observer.began, request_observer.ended
-
-        def note_begin(context: RequestContext) -> None:
-            self.began_with.append(context)
-            began(context)
-
-        def note_end(context: RequestContext, error: BaseException | None) -> None:
-            self.ended_with.append((context, error))
-            ended(context, error)
-
-        monkeypatch.setattr(request_observer, "began", note_begin)
-        monkeypatch.setattr(request_observer, "ended", note_end)
-
-
 class Service:
-    """Requests to the whole stack. `told` knows of all of them."""
+    """Requests to the whole stack."""
 
-    def __init__(self, told: Told) -> None:
-        self.told = told
+    def __init__(self) -> None:
         self.application = Observed(Overload(Shortcut(WSGIHandler())), on_error=errors.respond)
 
     def __call__(self, method: str, url: str, body: bytes = b"", **variables: str) -> tuple[int, dict[str, str], bytes]:
@@ -78,25 +56,14 @@ class Service:
         [(status, headers)] = said
         return int(status[:3]), dict(headers), content
 
-    def last(self) -> RequestContext:
-        """The context of the last request, which has begun and ended once."""
-        assert [context for context, _ in self.told.ended_with] == self.told.began_with
-        return self.told.began_with[-1]
-
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> Told:
-    """What the observer of requests is told."""
-    return Told(monkeypatch)
-
-
-@pytest.fixture
-def service(told: Told) -> Service:
+def service() -> Service:
     """The service."""
     # As the test client does: the transaction around a test must outlive its requests.
     request_started.disconnect(close_old_connections)
     request_finished.disconnect(close_old_connections)
-    yield Service(told)
+    yield Service()
     current_context.set(None)
     request_started.connect(close_old_connections)
     request_finished.connect(close_old_connections)

@@ -1,10 +1,8 @@
 """The Helm chart: Kubernetes' own schemas accept it, and its references are consistent."""
 
 import itertools
-import re
 
 import pytest
-import yaml
 
 from cdb.embedded.server import SETTING
 from cdb.env import ROOT
@@ -23,10 +21,6 @@ def pod_of(document):
     return document["spec"] if document["kind"] == "Pod" else document["spec"]["template"]["spec"]
 
 
-def environment_of(document):
-    return {one["name"]: one.get("value") for one in pod_of(document)["containers"][0]["env"]}
-
-
 @pytest.mark.parametrize("values", VALUE_SETS)
 def test_helm_finds_no_fault(values):
     linted = helm("lint", "--strict", str(CHART), f"--kube-version={KUBERNETES}.0", values=values)
@@ -36,22 +30,6 @@ def test_helm_finds_no_fault(values):
 @pytest.mark.parametrize(("values", "more"), list(itertools.product(VALUE_SETS, [[], ["--is-upgrade"]])))
 def test_kubernetes_accepts_what_is_rendered(values, more):
     assert refusals(render(values, *more)) == []
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        "lookups.replica=3",
-        "nginx.replicas=many",
-        "settings.cdb_workers=3",
-        "service.type=Internet",
-        "database.user=a b",
-        "database.cluster.instances=0",
-    ],
-)
-def test_a_wrong_value_is_refused(wrong):
-    refused = helm("template", "cdb", str(CHART), f"--kube-version={KUBERNETES}.0", "--set", wrong, values="cluster")
-    assert refused.returncode and "values don't meet the specifications of the schema" in refused.stderr
 
 
 @pytest.mark.parametrize(
@@ -82,30 +60,6 @@ def test_every_container_is_confined(values):
             }
             assert {"cpu", "memory"} <= set(container["resources"]["requests"])
             assert "memory" in container["resources"]["limits"]
-
-
-def test_a_database_that_is_away_takes_no_pod_out_of_service():
-    workloads = of_kind(resources(render("cluster")), "Deployment")
-    for name in ("cdb-lookups", "cdb-others"):
-        [container, *_] = pod_of(workloads[name])["containers"]
-        paths = [container[f"{kind}Probe"]["httpGet"]["path"] for kind in ("startup", "readiness", "liveness")]
-        assert paths == ["/health/ready", "/health/live", "/health/live"]
-
-
-def test_the_way_of_a_request_leads_through_services():
-    documents = resources(render("cluster"))
-    ports = {f"{name}:{d['spec']['ports'][0]['port']}" for name, d in of_kind(documents, "Service").items()}
-    workloads = of_kind(documents, "Deployment", "Job")
-    told = yaml.safe_dump(pod_of(workloads["cdb-nginx"])["containers"][0]["args"])
-    assert set(re.findall(r"--(?:lookups|others)=(\S+)", told)) == {"cdb-lookups:8000", "cdb-others:8000"} <= ports
-    for pool in ("lookups", "others"):
-        environment = environment_of(workloads[f"cdb-{pool}"])
-        # To the services that the operator makes.
-        assert environment["DATABASE_URL"] == "postgresql://cdb@cdb-db-rw:5432/cdb"
-        assert environment["DATABASE_REPLICA_URLS"] == "postgresql://cdb@cdb-db-ro:5432/cdb"
-    for name, workload in workloads.items():
-        if "migrate" in name:
-            assert environment_of(workload)["DATABASE_URL"] == "postgresql://cdb@cdb-db-rw:5432/cdb"
 
 
 def test_postgresql_gets_the_settings_of_deploy():

@@ -5,10 +5,7 @@ from html import unescape
 
 import pytest
 
-from cdb_rest.connections.snapshot import snapshot
-from cdb_rest.history.changes import read_change
 from cdb_rest.lookup.model import State
-from cdb_rest.models import GlobalTagChange
 from cdb_web import batches
 from cdb_web.batches import next_batch
 
@@ -82,39 +79,3 @@ def test_batches_of_a_page_are_its_rows(browser, tags, monkeypatch, path, expect
         steps += 1
     assert found + rows_of(page) == rows_of(whole) and steps > 2
     assert re.search(r"All \d payload types are", page)
-
-
-def test_batches_of_different_states_do_not_belong_together(browser, api, tags, monkeypatch):
-    monkeypatch.setattr(batches, "BATCH_ROWS", 1)
-    for path in ("/tags/new/coverage", "/compare?a=old&b=new"):
-        page = browser.get(path)
-        more = unescape(re.search(r'hx-get="([^"]*)"', page)[1])
-        row = {"global_tag": "new", "payload_type": "Align", "payload_url": path, "checksum": "", "since": [20, 0]}
-        api.post("payload-iovs/insert", row | {"until": "next"}).ok()
-        assert "Load the table again" in browser.get(path.split("?")[0] + more, **{"HX-Request": "true"})
-
-
-def test_the_first_rows_of_a_change_are_the_first_ones_of_all(api, tag):
-    row = {"global_tag": "tag", "checksum": "c"}
-    api.post("pt", {"name": "Noise"}).ok()
-    for number, (payload_type, since, until) in enumerate(
-        [("Gain", [3, 0], [5, 7]), ("Noise", [5, 3], "next"), ("Gain", [0, 0], [2, 0]), ("Gain", [4, 0], [4, 1])]
-    ):
-        api.post(
-            "payload-iovs/insert",
-            row | {"payload_type": payload_type, "payload_url": f"u{number}", "since": since, "until": until},
-        ).ok()
-    api.post("global-tags/tag/revert", {"revision": 2}).ok()
-    api.post("cloneGlobalTag/tag/copy").ok()
-    api.delete("deleteGlobalTag/copy").ok()
-    changes = GlobalTagChange.objects.all()
-    assert len(changes) > 7
-    for change in changes:
-        with snapshot():
-            before, after, groups = read_change(change)
-            rows = {side: list(group) for side, group in groups}
-            for most in (1, 2, 100):
-                *attributes, groups = read_change(change, most)
-                found = {side: list(group) for side, group in groups}
-                assert attributes == [before, after]
-                assert all(found[side] == rows.get(side, [])[:most] for side in ("before", "after")), change.revision

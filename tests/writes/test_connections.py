@@ -138,26 +138,6 @@ def test_without_postgresqls_own_timeout_the_socket_is_shut(settings, wait):
         time.sleep(0.1)
 
 
-def test_a_commit_that_takes_too_long_is_given_up_as_well(settings):
-    settings.CDB_LOOKUP_TIMEOUT_SECONDS = 1
-    watched = psycopg2.connect(dsn(), connection_factory=WatchedConnection)
-    with watched.cursor() as cursor:
-        cursor.execute("SET statement_timeout = 0")
-        watched.commit()
-        cursor.execute(
-            "CREATE TEMPORARY TABLE slow (n integer);"
-            "CREATE FUNCTION pg_temp.dawdle() RETURNS trigger LANGUAGE plpgsql AS"
-            " $$ BEGIN PERFORM pg_sleep(30); RETURN NULL; END $$;"
-            "CREATE CONSTRAINT TRIGGER late AFTER INSERT ON slow DEFERRABLE INITIALLY DEFERRED"
-            " FOR EACH ROW EXECUTE FUNCTION pg_temp.dawdle();"
-            "INSERT INTO slow VALUES (1)"
-        )
-    begin = time.monotonic()
-    with pytest.raises(psycopg2.OperationalError):
-        watched.commit()
-    assert time.monotonic() - begin < 10
-
-
 def dsn():
     parameters = connection.get_connection_params()
     names = ("dbname", "user", "password", "host", "port")

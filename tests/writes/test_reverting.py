@@ -148,14 +148,6 @@ def test_rows_that_exchange_their_starts_come_back(tag):
     assert not PayloadIOV.objects.filter(payload_list=None).exists()
 
 
-def test_a_deleted_row_comes_back_with_its_id(tag):
-    expected, known = contents(), ids()
-    payload_iovs.delete_payload_iov(global_tag="tag", payload_type="Gain", start=Moment(0, 0), end=Moment(10, 0))
-    done = revert(tag, expected)
-    assert ids() == known
-    assert (done.types[0].removed, done.types[0].added) == (0, 1)
-
-
 def test_a_stolen_row_is_copied(tag):
     expected, known = contents(), ids()
     global_tags.create_global_tag(name="thief", status="unlocked")
@@ -197,14 +189,6 @@ def test_a_stolen_list_is_replaced_by_a_new_one(tag):
     assert change.attached == f"Gain_{PayloadList.objects.get(global_tag__name='tag').id}"
     # It cannot come back now either, but its rows are there.
     assert revert(tag, expected).types == []
-
-
-def test_to_the_empty_tag_and_back(tag):
-    full = contents()
-    to_empty = revert(1, {})
-    assert to_empty.types[0].detached and not PayloadIOV.objects.filter(payload_list=None).exists()
-    back = revert(to_empty.revision - 1, full)
-    assert back.types == [TypeReversion("Gain", None, to_empty.types[0].detached, False, removed=0, added=2)]
 
 
 @pytest.mark.parametrize(("status", "error"), [("locked", TagLockedError), ("frozen", TagFrozenError)])

@@ -84,7 +84,7 @@ def _take_locust(browser: Browser, host: str) -> None:
     """The form of locust's web UI, and its statistics during a test."""
     port = free_port()
     words = ["make", "locust", f"HOST={host}", f"WEB_PORT={port}", "ARGS="]
-    process = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603
     try:
         page = browser.new_page(viewport={"width": WIDTH, "height": 860})
         deadline = time.monotonic() + 60
