@@ -64,7 +64,7 @@ TEMPLATES = [
         },
     }
 ]
-AUTHENTICATION_BACKENDS = ["cdb_rest.access.attempts.LimitedBackend", "django.contrib.auth.backends.ModelBackend"]
+AUTHENTICATION_BACKENDS = ["cdb_rest.access.memory.LimitedBackend", "django.contrib.auth.backends.ModelBackend"]
 if _values["CDB_ISSUERS_FILE"]:
     AUTHENTICATION_BACKENDS.append("cdb_rest.access.login.OIDCBackend")
 # After a login at an identity provider.

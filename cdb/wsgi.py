@@ -27,8 +27,7 @@ from cdb_rest.api.base import errors  # noqa: E402
 from cdb_rest.compiled import registry  # noqa: E402
 from cdb_rest.connections import postgresql, replicas  # noqa: E402
 from cdb_rest.observe.request_observer import Observed  # noqa: E402
-from cdb_rest.wsgi.overload import Overload  # noqa: E402
-from cdb_rest.wsgi.read_access import ReadAccess  # noqa: E402
+from cdb_rest.wsgi.refusals import Overload, ReadAccess  # noqa: E402
 from cdb_rest.wsgi.shortcut import Shortcut  # noqa: E402
 
 postgresql.enforce()

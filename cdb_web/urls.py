@@ -11,7 +11,6 @@ from cdb_web.views import (
     coverage,
     home,
     insert,
-    log_out,
     manage,
     new,
     payload_list,
@@ -21,6 +20,7 @@ from cdb_web.views import (
     timeline,
     why,
 )
+from cdb_web.views import home as log_out
 
 
 class NameConverter:

@@ -17,11 +17,12 @@ from django.db.models.signals import post_migrate
 from django.test import Client, override_settings
 
 from cdb.env import ROOT
-from cdb_rest.access import api_tokens, attempts, rules
+from cdb_rest.access import api_tokens, memory, rules
 from cdb_rest.api.base.authorization import REFUSED
 from cdb_rest.http.security import HEADERS
+from cdb_rest.models import PayloadType
 from cdb_rest.observe.request_context import current_context
-from cdb_rest.wsgi.read_access import ReadAccess
+from cdb_rest.wsgi.refusals import ReadAccess
 from tests.builders import Builder, make_statuses
 from tests.lookup.compiling import compiled_tags_in
 
@@ -32,7 +33,7 @@ os.environ["PYTHONPATH"] = str(ROOT / "tests" / "production")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--rounds", type=int, default=50, help="writes that tests/e2e/test_freshness.py reads after")
+    parser.addoption("--rounds", type=int, default=50, help="writes that tests/e2e/test_nginx_cache.py reads after")
 
 
 @pytest.fixture(scope="session")
@@ -55,7 +56,7 @@ def _left_behind() -> None:
     current_context.set(None)
     rules.forget()
     api_tokens.forget()
-    attempts.forget()
+    memory.forget_failures()
 
 
 @pytest.fixture(autouse=True)
@@ -181,3 +182,9 @@ def strategy_indexes(transactional_db: None) -> Iterator[None]:
     call_command("strategy_indexes", "create", stdout=StringIO())
     yield
     call_command("strategy_indexes", "drop", stdout=StringIO())
+
+
+@pytest.fixture
+def payload_types():
+    for name in ("Gain", "Noise"):
+        PayloadType.objects.create(name=name)

@@ -8,10 +8,9 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from cdb_rest.access import rules
-from cdb_rest.access.cache import cache
+from cdb_rest.access.memory import cache
 from cdb_rest.models import ApiToken
-from cdb_rest.rules.access import Principal
-from cdb_rest.rules.api_token import digest_of, is_token
+from cdb_rest.rules.access import Principal, digest_of, is_token
 from cdb_rest.rules.errors import InvalidTokenError
 
 # `last_used` is written at most once in this time.

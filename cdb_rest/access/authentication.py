@@ -11,11 +11,10 @@ from django.conf import settings
 from django.contrib.auth import get_user
 from django.contrib.sessions.backends.base import SessionBase
 
-from cdb_rest.access import api_tokens, attempts, issuers, jwt_tokens, rules
-from cdb_rest.access.cache import cache
+from cdb_rest.access import api_tokens, issuers, jwt_tokens, memory, rules
+from cdb_rest.access.memory import cache
 from cdb_rest.observe.request_context import actor_of, address_of, context_of, user_of
-from cdb_rest.rules.access import ANY, Permission, Principal, Role
-from cdb_rest.rules.api_token import PREFIX, digest_of
+from cdb_rest.rules.access import ANY, PREFIX, Permission, Principal, Role, digest_of
 from cdb_rest.rules.errors import InvalidTokenError, TooManyAttemptsError
 
 KEY = "cdb.principal"
@@ -71,16 +70,16 @@ def _by_token(environ: Mapping[str, Any]) -> Principal | None:
     # Other schemes, such as Basic, are for a proxy that passes the header on.
     if scheme.lower() != "bearer":
         return None
-    client, digest = attempts.client_at(address_of(environ)), digest_of(token)
+    client, digest = memory.client_at(address_of(environ)), digest_of(token)
     was_valid = _valid.get(digest)
     if not was_valid:
-        attempts.check(client)
+        memory.check_attempts(client)
     try:
         principal = _verify(token)
     except InvalidTokenError:
         if was_valid:
             _valid.set(digest, False)
-        attempts.failed(client)
+        memory.count_failure(client)
         raise
     _valid.set(digest, True)
     return principal

@@ -6,8 +6,8 @@ import urllib.request
 from http.client import HTTPException
 from typing import Any
 
-from cdb_rest.access.cache import cache
 from cdb_rest.access.issuers import Issuer, is_secure
+from cdb_rest.access.memory import cache
 
 PATH = "/.well-known/openid-configuration"
 

@@ -5,10 +5,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from cdb_rest.access import rules
-from cdb_rest.access.cache import cache
 from cdb_rest.access.issuers import SYMMETRIC, Issuer, configured
-from cdb_rest.rules.access import Permission, Principal
-from cdb_rest.rules.api_token import digest_of
+from cdb_rest.access.memory import cache
+from cdb_rest.rules.access import Permission, Principal, digest_of
 from cdb_rest.rules.errors import InvalidTokenError
 
 # A verified token is remembered until it expires, at most for this time. Each request applies revocations and rules.

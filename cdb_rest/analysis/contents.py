@@ -14,10 +14,9 @@ from django.db import connection
 
 from cdb_rest import named_sql
 from cdb_rest.exports.export import check_payload_type
-from cdb_rest.history.contents import past_lists
-from cdb_rest.history.revisions import find_past
+from cdb_rest.history.contents import find_past, past_lists
 from cdb_rest.lookup.model import State, past_state
-from cdb_rest.lookup.states import read_state
+from cdb_rest.lookup.shared_reads import read_state
 from cdb_rest.models import PayloadList
 from cdb_rest.rules.as_of import AsOf, TagState
 from cdb_rest.rules.errors import PayloadListNotFoundError
@@ -30,7 +29,6 @@ OVERLAY = named_sql.load("overlaid_parts")
 PART_COLUMNS = "major_iov_end, minor_iov_end, payload_url, checksum, size, extra"
 # About this many rows are read by one statement, so that it takes a few seconds at most.
 ROWS_AT_ONCE = 500_000
-
 Item = TypeVar("Item")
 # The numbers of payload lists that each side of a statement has for a payload type.
 Depths = tuple[int, ...]

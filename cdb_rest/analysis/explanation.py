@@ -11,10 +11,9 @@ from django.conf import settings
 from cdb_rest import named_sql
 from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.exports.export import check_payload_type
-from cdb_rest.history.contents import past_lists
-from cdb_rest.history.revisions import find_past
+from cdb_rest.history.contents import find_past, past_lists
 from cdb_rest.lookup.model import State, past_state
-from cdb_rest.lookup.states import read_state
+from cdb_rest.lookup.shared_reads import read_state
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadList
 from cdb_rest.rules.as_of import AsOf, TagState
 from cdb_rest.rules.moment import Mode, Moment

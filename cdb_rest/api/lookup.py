@@ -26,10 +26,9 @@ from cdb_rest.http.lookup import (
     respond_to_lookup,
     respond_to_stack_lookup,
 )
-from cdb_rest.lookup.many import Result, look_up_many
 from cdb_rest.lookup.model import COLUMNS, LookupQuery
-from cdb_rest.lookup.stack import Stack
-from cdb_rest.lookup.states import read_state
+from cdb_rest.lookup.shared_reads import read_state
+from cdb_rest.lookup.stack import Result, Stack, look_up_many
 from cdb_rest.parsing.fields import Input, MomentField, MomentsField, NumberField, TextField, read_body
 from cdb_rest.rules.errors import invalid_field
 from cdb_rest.rules.moment import Mode, Moment

@@ -26,8 +26,16 @@ from cdb_rest.api.base.json_stream import (
 )
 from cdb_rest.api.payload_iovs import PayloadIOVDocument
 from cdb_rest.connections.snapshot import snapshot
-from cdb_rest.history.contents import ALL_STARTS, PastList, past_counts, past_iovs, past_lists, past_tag
-from cdb_rest.history.revisions import Past, find_past
+from cdb_rest.history.contents import (
+    ALL_STARTS,
+    Past,
+    PastList,
+    find_past,
+    past_counts,
+    past_iovs,
+    past_lists,
+    past_tag,
+)
 from cdb_rest.http.caching import headers_of
 from cdb_rest.lookup.model import past_state
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList

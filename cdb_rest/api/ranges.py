@@ -31,12 +31,11 @@ from cdb_rest.api.nested import (
 from cdb_rest.api.payload_iovs import PayloadIOVDocument
 from cdb_rest.exports.export import Selection, find_source
 from cdb_rest.exports.validity import ValidRow, overlaid, valid_rows
-from cdb_rest.history.contents import past_lists
-from cdb_rest.history.revisions import find_past
+from cdb_rest.history.contents import find_past, past_lists
 from cdb_rest.http.caching import Resource, combined, conditional_get
 from cdb_rest.http.lookup import read_tags
 from cdb_rest.lookup.model import State, past_state
-from cdb_rest.lookup.states import read_state
+from cdb_rest.lookup.shared_reads import read_state
 from cdb_rest.models import PayloadIOV, PayloadList
 from cdb_rest.parsing.parameters import parse_as_of, parse_moment, parse_tag
 from cdb_rest.rules.as_of import AsOf

@@ -9,7 +9,7 @@ from django.db import connection
 
 from cdb_rest import named_sql
 from cdb_rest.compiled.manifest import UnusableError
-from cdb_rest.compiled.records import SIGNATURE, TRAILER
+from cdb_rest.compiled.tag import SIGNATURE, TRAILER
 from cdb_rest.connections.postgresql import fetch_all
 
 SAMPLE = named_sql.load("compile_sample")

@@ -17,8 +17,7 @@ from cdb_rest.compiled.manifest import CompiledList, Manifest, UnusableError
 from cdb_rest.compiled.writer import Writer
 from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.connections.snapshot import snapshot
-from cdb_rest.history.contents import past_lists
-from cdb_rest.history.revisions import find_past
+from cdb_rest.history.contents import find_past, past_lists
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import GlobalTagNotFoundError
 

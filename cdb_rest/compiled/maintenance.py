@@ -21,7 +21,6 @@ from cdb_rest.rules.errors import CdbError
 from cdb_rest.rules.status import Status
 
 logger = logging.getLogger(__name__)
-
 VALIDITY = named_sql.load("compiled_validity")
 SIZES = named_sql.load("compile_sizes")
 

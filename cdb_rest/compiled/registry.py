@@ -14,7 +14,6 @@ from cdb_rest.compiled.tag import CompiledTag
 from cdb_rest.observe import metrics
 
 logger = logging.getLogger(__name__)
-
 CHECK_INTERVAL_SECONDS = 0.5
 
 

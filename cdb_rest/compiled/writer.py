@@ -21,13 +21,12 @@ from cdb_rest.compiled.manifest import (
     UnusableError,
     sum_of,
 )
-from cdb_rest.compiled.records import COLUMNS, HEAD_BYTES, HEAD_TYPE, SIGNATURE, TRAILER
+from cdb_rest.compiled.tag import COLUMNS, HEAD_BYTES, HEAD_TYPE, SIGNATURE, TRAILER
 
 # The least number of rows in a block. More make `counts.npy` smaller, and each lookup slower.
 LEAST_BLOCK = 1024
 # Rows for which `places.npy` is made at once.
 PLACES_AT_ONCE = 1_000_000
-
 Integers = npt.NDArray[np.int64]
 
 

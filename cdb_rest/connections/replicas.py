@@ -20,7 +20,6 @@ from cdb_rest import named_sql
 from cdb_rest.observe import metrics
 
 logger = logging.getLogger(__name__)
-
 PRIMARY_STATE = named_sql.load("primary_state")
 REPLICA_STATE = named_sql.load("replica_state")
 CHECK_INTERVAL_SECONDS = 0.5

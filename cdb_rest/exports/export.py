@@ -10,8 +10,7 @@ from django.db import connection
 from cdb_rest import named_sql
 from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.exports.copy_out import stream_copy
-from cdb_rest.history.contents import past_lists
-from cdb_rest.history.revisions import Past, find_past
+from cdb_rest.history.contents import Past, find_past, past_lists
 from cdb_rest.models import GlobalTag, PayloadList, PayloadType
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import GlobalTagNotFoundError, PayloadListNotFoundError, PayloadTypeNotFoundError

@@ -17,7 +17,7 @@ from django.utils.cache import get_conditional_response
 from django.utils.http import http_date, parse_http_date_safe
 
 from cdb_rest.lookup.model import ALL_TAGS, ANY_STATE, NO_VALIDATORS, REVISION, TIME, State, Validators
-from cdb_rest.lookup.states import read_shared_state, read_state
+from cdb_rest.lookup.shared_reads import read_shared_state, read_state
 from cdb_rest.rules.as_of import AsOf, TagState
 from cdb_rest.rules.status import Status
 

@@ -18,7 +18,7 @@ from cdb_rest.compiled.intervals import Booleans
 from cdb_rest.compiled.registry import registry
 from cdb_rest.compiled.tag import Changes, CompiledTag
 from cdb_rest.connections.postgresql import fetch_all
-from cdb_rest.history.revisions import find_past
+from cdb_rest.history.contents import find_past
 from cdb_rest.lookup.model import (
     NO_VALIDATORS,
     LookupQuery,

@@ -18,7 +18,6 @@ ALL_TAGS = "all tags"
 # Stand for the status in the state of a revision, which never changes, and in the state at a time, which may still change
 # if a write with an earlier time commits later.
 REVISION = "revision"
-
 TIME = "time"
 
 

@@ -17,7 +17,7 @@ from cdb_rest.compiled import registry
 from cdb_rest.compiled.tag import CompiledTag
 from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.connections.replicas import REPLICAS, Replica, choose_replica
-from cdb_rest.history.revisions import check_readable, missing_revision
+from cdb_rest.history.contents import check_readable, missing_revision
 from cdb_rest.lookup.compiled import is_current, look_up_compiled, look_up_unchanged, unchanged_state
 from cdb_rest.lookup.model import (
     NO_VALIDATORS,
@@ -33,7 +33,7 @@ from cdb_rest.lookup.model import (
     past_state,
     window_between,
 )
-from cdb_rest.lookup.states import SharedState, find_state, read_shared_state, shared_states
+from cdb_rest.lookup.shared_reads import SharedState, find_state, read_shared_state, shared_states
 from cdb_rest.observe import metrics
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import GlobalTagNotFoundError, RevisionNotFoundError

@@ -11,8 +11,8 @@ from typing import Any
 from django.db import connection
 
 from cdb_rest import named_sql
-from cdb_rest.maintenance.counts import repair_counts
 from cdb_rest.maintenance.history_check import OF_ROWS, HistoryFault, find_history_faults
+from cdb_rest.maintenance.repair import repair_counts
 from cdb_rest.models import (
     ChangeAction,
     GlobalTag,

@@ -26,7 +26,6 @@ DELETE_AREAS = named_sql.load("delete_unneeded_areas")
 DELETE_VERSIONS = named_sql.load("delete_unneeded_versions")
 DELETE_MEMBERSHIPS = named_sql.load("delete_unneeded_memberships")
 DELETE_TAGS = named_sql.load("delete_unneeded_tags")
-
 BATCH_ROWS = 5000
 # The needed versions of so many lists are computed together, because that reads all changes once.
 BATCH_LISTS = 50

@@ -1,11 +1,13 @@
-"""What commands print: tables, and the faults that they have found and repaired."""
+"""What commands print: tables, the faults that they have found and repaired, and the report of a restoration."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from cdb_rest.maintenance.history_check import HistoryFault
 from cdb_rest.maintenance.repair import Fault
+from cdb_rest.models import GlobalTag, PayloadIOV, Restoration
 
 # Only the number of further rows is shown.
 ROWS_SHOWN = 40
@@ -43,3 +45,32 @@ def report_faults(command: BaseCommand, found: Faults, left: Faults, *, is_repai
         raise CommandError(f"faults not repaired: {len(left):,} of {len(found):,} ({took})")
     else:
         command.stdout.write(f"Faults repaired: {len(found):,} ({took}).")
+
+
+# Only the number of further names is shown.
+NAMES_SHOWN = 20
+
+
+def report_restoration(restoration: Restoration, frozen_before: Collection[str] | None) -> list[str]:
+    """The lines of the report: the content of the database and, if needed, a warning about HTTP caches.
+
+    `restoration` is the result of `record_restoration`, and `frozen_before` its argument: None if the names of the tags
+    that were frozen before are not known.
+    """
+    lines = [
+        f"The database has {GlobalTag.objects.count():,} global tags and {PayloadIOV.objects.count():,} payload IOVs. "
+        f"Revisions continue from {restoration.first_revision}."
+    ]
+    if frozen_before is None:
+        lines.append(
+            "It is not known which global tags were frozen before. HTTP caches keep responses for frozen tags for "
+            f"{settings.CDB_FROZEN_MAX_AGE_SECONDS} s: do not freeze other content under a name that was frozen."
+        )
+    elif names := restoration.retired_names:
+        more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+        lines.append(
+            "These global tags were frozen before and are not frozen now. HTTP caches may still have their responses, so "
+            f"no tag of these names can be frozen for {settings.CDB_FROZEN_MAX_AGE_SECONDS} s: "
+            f"{', '.join(names[:NAMES_SHOWN])}{more}"
+        )
+    return lines

@@ -1,12 +1,19 @@
 """Payload IOVs: payload files and their intervals of validity."""
 
-from django.db import models
+import re
+from typing import Any, cast
+
+from django.db import connection, models
 from django.db.models import F, Func, Q
 from django.db.models.functions import Now
 
+from cdb_rest import named_sql
 from cdb_rest.models.payload_list import PayloadList
 from cdb_rest.rules.moment import OPEN
 from cdb_rest.rules.names import REVISION_LENGTH, TEXT_LENGTH
+
+PLACEHOLDER = re.compile(r"\{[a-z._]+\}")
+
 
 # major + minor / 10^19, exact for all pairs of 64-bit numbers. A product with 10^-19 keeps all digits; PostgreSQL would
 # round a quotient. It is written with Django's classes only, so that migrations import nothing of the service.
@@ -94,3 +101,33 @@ class PayloadIOV(models.Model):
 
     def __str__(self) -> str:
         return f"{self.payload_url} [{self.major_iov},{self.minor_iov} to {self.major_iov_end},{self.minor_iov_end}]"
+
+
+def payload_of(iov: PayloadIOV) -> dict[str, Any]:
+    """The values of an IOV's payload columns, by column name."""
+    return {column: getattr(iov, column) for column in PAYLOAD_COLUMNS.values()}
+
+
+def load(name: str) -> str:
+    """The statement with that name in ``sql/``, with its placeholders replaced by lists of the payload columns.
+
+    Raises `ValueError` for an unknown placeholder.
+    """
+    columns = PAYLOAD_COLUMNS.values()
+    lists = {
+        "{payload}": columns,
+        "{iov.payload}": [f"iov.{column}" for column in columns],
+        "{iov.payload_if_whole}": [f"CASE WHEN area.since IS NULL THEN iov.{column} END" for column in columns],
+        "{payload_arrays}": [f"%({column})s::{_type_of(column)}[]" for column in columns],
+    }
+    text = named_sql.load(name)
+    for placeholder, parts in lists.items():
+        text = text.replace(placeholder, ", ".join(parts))
+    if left := PLACEHOLDER.search(text):
+        raise ValueError(f"the statement {name} has an unknown placeholder {left[0]}")
+    return text
+
+
+def _type_of(column: str) -> str:
+    field = cast("models.Field[Any, Any]", PayloadIOV._meta.get_field(column))
+    return "text" if isinstance(field, models.CharField | models.TextField) else str(field.db_type(connection))

@@ -38,7 +38,6 @@ SHARED_STATES = Counter(
     "cdb_shared_states_total", "Reads that used the state of a tag as another request had read it since they began."
 )
 UNCHANGED = Counter("cdb_unchanged_total", "Responses that only say that the client's copy is current (304).")
-
 CHANGES = Counter("cdb_changes_total", "Committed changes of global tags, by action.", ["action"])
 CHANGED_IOVS = Counter("cdb_changed_iovs_total", "Payload IOVs that these changes added or removed.", ["how"])
 

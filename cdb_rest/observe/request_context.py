@@ -17,7 +17,6 @@ TIMING_HEADER = "Server-Timing"
 # Characters of an actor's name that an SQL comment must not contain.
 UNSAFE = re.compile(r"[^A-Za-z0-9@:._-]", re.ASCII)
 MAX_IDENTITY_LENGTH = 100
-
 current_context: ContextVar["RequestContext | None"] = ContextVar("context", default=None)
 
 

@@ -12,7 +12,6 @@ TEXT_LENGTH = 255
 REVISION_LENGTH = 19
 # Maximum length of the comment of a change.
 COMMENT_LENGTH = 1000
-
 CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
 NAME_RULE = 'A name must not contain "/" or control characters, nor begin or end with a space, nor be "." or "..".'
 

@@ -9,7 +9,7 @@ from django.db import connection, transaction
 
 from cdb_rest import named_sql
 from cdb_rest.lookup.model import LookupQuery
-from cdb_rest.strategies import own
+from cdb_rest.strategies import implementations
 from cdb_rest.strategies.indexes import complete_indexes
 from cdb_rest.strategies.registry import OWN, Strategy
 
@@ -101,10 +101,10 @@ def _explainable(
     if strategy is not OWN:
         yield statements
         return
-    parameters = own.statement_parameters(query)
+    parameters = implementations.statement_parameters(query)
     with connection.cursor() as cursor:
         cursor.execute(ADOPT_SETTINGS)
-        cursor.execute(PREPARE.replace("{lookup}", own.STATEMENT % NUMBERED))
+        cursor.execute(PREPARE.replace("{lookup}", implementations.STATEMENT % NUMBERED))
         yield [(EXECUTE, parameters)]
         cursor.execute(DEALLOCATE)
 

@@ -12,7 +12,6 @@ from cdb_rest import named_sql
 LOOKUP = "payload_iov_lookup"
 MOMENT = "payload_iov_strategy_moment"
 ASCENDING = "payload_iov_strategy_ascending"
-
 INDEXES = named_sql.load("payload_iov_indexes")
 CREATE = {
     MOMENT: named_sql.load("create_strategy_moment_index"),

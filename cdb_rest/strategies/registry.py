@@ -15,7 +15,7 @@ from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.lookup.model import LookupQuery, Row
 from cdb_rest.models import GlobalTag
 from cdb_rest.rules.errors import GlobalTagNotFoundError
-from cdb_rest.strategies import orm, own
+from cdb_rest.strategies import implementations
 from cdb_rest.strategies.indexes import ASCENDING, LOOKUP, MOMENT
 
 
@@ -66,7 +66,7 @@ def _by_sql(file: str) -> Callable[[LookupQuery], bytes]:
 
 def _own(query: LookupQuery) -> str:
     # The debug toolbar would show only the call of the function instead of its statement.
-    return own.run_statement(query) if settings.DEBUG else own.run(query)
+    return implementations.look_up_by_statement(query) if settings.DEBUG else implementations.look_up_by_function(query)
 
 
 OWN = Strategy(
@@ -81,14 +81,14 @@ STRATEGIES = {
         Strategy(
             "orm_orderby",
             "Django's ORM sorts the candidates of each list by start and keeps the first (DISTINCT ON).",
-            _by_rows(orm.order_by),
+            _by_rows(implementations.order_by),
             LOOKUP,
             queries=2,
         ),
         Strategy(
             "orm_max",
             "Django's ORM finds the latest start of each list by GROUP BY, then the rows with these starts.",
-            _by_rows(orm.maximum),
+            _by_rows(implementations.maximum),
             LOOKUP,
             queries=3,
         ),

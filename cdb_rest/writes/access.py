@@ -12,8 +12,7 @@ from django.db.models import Model
 from django.utils import timezone
 
 from cdb_rest.models import AccessChange, AccessRule, ApiToken, RevokedToken, RuleKind
-from cdb_rest.rules.access import ANY, Role, check_pattern, escaped, role_of
-from cdb_rest.rules.api_token import digest_of, new_token
+from cdb_rest.rules.access import ANY, Role, check_pattern, digest_of, escaped, new_token, role_of
 from cdb_rest.rules.errors import (
     AccessRuleNotFoundError,
     InvalidInputError,

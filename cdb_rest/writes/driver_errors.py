@@ -51,7 +51,6 @@ LOST_RACES = {errorcodes.SERIALIZATION_FAILURE, errorcodes.DEADLOCK_DETECTED, er
 # SQLSTATE classes: connection exception, insufficient resources, operator intervention (shutdown, cancelled statement),
 # system error (I/O).
 UNAVAILABLE_CLASSES = {"08", "53", "57", "58"}
-
 TIMED_OUT = {errorcodes.LOCK_NOT_AVAILABLE, errorcodes.IDLE_IN_TRANSACTION_SESSION_TIMEOUT}
 
 

@@ -3,8 +3,7 @@
 from django.db import connection
 
 from cdb_rest import named_sql
-from cdb_rest.history.contents import past_lists, past_tag
-from cdb_rest.history.revisions import Past
+from cdb_rest.history.contents import Past, past_lists, past_tag
 from cdb_rest.models import (
     ChangeAction,
     DeletedGlobalTag,
@@ -13,8 +12,8 @@ from cdb_rest.models import (
     PayloadIOV,
     PayloadList,
     PayloadType,
-    payload_columns,
 )
+from cdb_rest.models import payload_iov as payload_columns
 from cdb_rest.rules.access import UNKNOWN, All, Origin, Role
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import (

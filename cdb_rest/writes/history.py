@@ -9,7 +9,8 @@ from typing import Any
 
 from django.db import connection
 
-from cdb_rest.models import GlobalTagChange, PayloadIOV, PayloadList, PayloadListMembership, payload_columns
+from cdb_rest.models import GlobalTagChange, PayloadIOV, PayloadList, PayloadListMembership
+from cdb_rest.models import payload_iov as payload_columns
 from cdb_rest.rules.moment import Moment
 from cdb_rest.rules.timeline import superseded_areas
 from cdb_rest.writes.change_log import Changes

@@ -21,7 +21,6 @@ from cdb_rest.writes.transactions import write
 
 # Rows that the interval rule places in one step; limits the memory.
 ROWS_AT_ONCE = 50_000
-
 Progress = Callable[[int, int], None]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from django.db import connection
 
 from cdb_rest import named_sql
-from cdb_rest.history.revisions import Past, check_readable, find_past
+from cdb_rest.history.contents import Past, check_readable, find_past
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
 from cdb_rest.rules.access import All, Object, Origin, Role
 from cdb_rest.rules.as_of import AsOf

@@ -4,7 +4,8 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from cdb_rest.history.contents import PastList, past_iovs
-from cdb_rest.models import PAYLOAD_COLUMNS, PayloadIOV, PayloadList, payload_columns
+from cdb_rest.models import PAYLOAD_COLUMNS, PayloadIOV, PayloadList
+from cdb_rest.models import payload_iov as payload_columns
 from cdb_rest.rules.moment import Moment
 from cdb_rest.writes.change_log import Changes
 from cdb_rest.writes.history import ListChange, next_version, supersede

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 
 from cdb_rest import named_sql
-from cdb_rest.models import PayloadIOV, PayloadList, payload_columns
+from cdb_rest.models import PayloadIOV, PayloadList
+from cdb_rest.models import payload_iov as payload_columns
 from cdb_rest.rules.errors import OverlapError
 from cdb_rest.rules.moment import Moment
 from cdb_rest.rules.status import is_protected

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 import orjson
 from django.conf import settings
+from django.contrib.auth import logout
 from django.db.models import Count
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect, JsonResponse
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
@@ -16,7 +17,7 @@ from cdb_rest.models import GlobalTag, GlobalTagChange
 from cdb_rest.parsing.parameters import parse_moment
 from cdb_rest.rules.moment import Interval, Mode, Moment
 from cdb_web import inputs
-from cdb_web.page import newest_names, or_default, page, show
+from cdb_web.page import form_page, newest_names, or_default, page, show
 
 # The newest changes on the home page.
 NEWEST = 10
@@ -60,3 +61,12 @@ def _look_up(values: Mapping[str, str]) -> dict[str, object] | None:
 
 def _is_valid(row: Row, moment: Moment, mode: Mode) -> bool:
     return Interval.from_wire(row.since, row.until, mode).contains(moment)
+
+
+@form_page
+def log_out(request: HttpRequest) -> HttpResponse:
+    """A form that ends the session of this service. A session at an identity provider continues."""
+    if request.method != "POST":
+        return show(request, "log_out.html", {})
+    logout(request)
+    return HttpResponseRedirect("/", status=303)

@@ -14,7 +14,7 @@ import pytest
 from cdb.embedded import binaries
 from cdb.env import ROOT
 from tests.e2e.service import JobClient, free_port
-from tests.packaging.test_compose import ENDING, ORDER, SECRETS
+from tests.packaging.test_project import ENDING, ORDER, SECRETS
 from tests.programs import require
 
 HERE = Path(__file__).parent

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from pytest import mark, param
 
-from cdb_rest.access import attempts, rules
+from cdb_rest.access import memory, rules
 from cdb_rest.models import AccessChange, AccessRule, ApiToken
 from cdb_rest.writes import access
 from tests.api.helpers import PATTERN, grant
@@ -97,10 +97,10 @@ class TestAdmin:
             form = {"username": "other", "password": password}
             return client.post("/admin/login/?next=/admin/", form).status_code
 
-        for _ in range(attempts.LIMIT):
+        for _ in range(memory.LIMIT):
             assert log_in("wrong") == 200
         assert log_in("the right one") == 200
-        later = time.time() + attempts.PERIOD_SECONDS + 1
+        later = time.time() + memory.PERIOD_SECONDS + 1
         monkeypatch.setattr("django.core.cache.backends.locmem.time.time", lambda: later)
         assert log_in("the right one") == 302
 

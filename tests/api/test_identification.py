@@ -9,7 +9,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest import mark
 
-from cdb_rest.access import api_tokens, attempts, issuers
+from cdb_rest.access import api_tokens, issuers, memory
 from cdb_rest.models import AccessChange, AccessRule, ApiToken, GlobalTagChange
 from cdb_rest.writes import access
 from tests.api.helpers import INSERTION, MINE, OTHER, PATTERN, grant
@@ -76,7 +76,7 @@ def test_open_writes_ignore_a_token_that_is_not_valid(api, settings):
 def test_many_invalid_tokens_are_refused_without_verification(api, login, monkeypatch):
     headers, used = login("contributor"), login("contributor")
     api.post("pt", {"name": "First"}, **used).ok()
-    for _ in range(attempts.LIMIT):
+    for _ in range(memory.LIMIT):
         api.post("pt", {"name": "Gain"}, Authorization="Bearer cdb_x").error(401, "invalid_token")
     api.post("pt", {"name": "Gain"}, Authorization="Bearer cdb_x").error(429, "too_many_attempts")
     api.post("pt", {"name": "Gain"}, **headers).error(429, "too_many_attempts")
@@ -88,14 +88,14 @@ def test_many_invalid_tokens_are_refused_without_verification(api, login, monkey
     api_tokens.forget()
     api.post("pt", {"name": "Gain"}, **used).error(401, "invalid_token")
     api.post("pt", {"name": "Gain"}, **used).error(429, "too_many_attempts")
-    later = time.time() + attempts.PERIOD_SECONDS + 1
+    later = time.time() + memory.PERIOD_SECONDS + 1
     monkeypatch.setattr("django.core.cache.backends.locmem.time.time", lambda: later)
     api.post("pt", {"name": "Third"}, **headers).ok()
 
 
 def test_addresses_that_a_client_invents_do_not_evade_the_limit(api, settings):
     settings.CDB_BEHIND_PROXY = True
-    for number in range(attempts.LIMIT):
+    for number in range(memory.LIMIT):
         headers = {"X-Forwarded-For": f"192.0.2.{number}, 198.51.100.1", "Authorization": "Bearer cdb_x"}
         api.post("pt", {"name": "Gain"}, **headers).error(401, "invalid_token")
     api.post("pt", {"name": "Gain"}, **headers).error(429, "too_many_attempts")

@@ -7,7 +7,7 @@ import time
 import pytest
 from pytest import mark
 
-from cdb_rest.access import attempts, jwt_tokens, keys
+from cdb_rest.access import jwt_tokens, keys, memory
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -25,7 +25,7 @@ def test_keys_are_rotated_while_the_service_runs(trusted, lock, monkeypatch):
 
 
 def test_forged_key_ids_do_not_flood_the_issuer(trusted, lock, monkeypatch):
-    monkeypatch.setattr(attempts, "LIMIT", 1000)
+    monkeypatch.setattr(memory, "LIMIT", 1000)
     lock(trusted.token()).ok()
     for number in range(50):
         lock(trusted.token(headers={"kid": f"forged {number}"})).error(401, "invalid_token")

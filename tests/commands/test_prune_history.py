@@ -8,8 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import DatabaseError, transaction
 
-from cdb_rest.history.contents import past_iovs, past_lists
-from cdb_rest.history.revisions import find_past
+from cdb_rest.history.contents import find_past, past_iovs, past_lists
 from cdb_rest.maintenance import pruning
 from cdb_rest.models import (
     DeletedGlobalTag,

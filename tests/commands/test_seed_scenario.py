@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from django.core.management import CommandError, call_command
 
-from cdb_rest.maintenance.counts import find_incorrect_counts
+from cdb_rest.maintenance.repair import find_incorrect_counts
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
 from cdb_rest.scenarios.definitions import SCENARIOS, payload_type_names
 from cdb_rest.scenarios.generator import rows_of_type

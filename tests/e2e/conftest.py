@@ -10,9 +10,8 @@ import pytest
 import requests
 from playwright.sync_api import expect, sync_playwright
 
-from tests.e2e.clients import AccessLog
+from tests.e2e.clients import AccessLog, tabs
 from tests.e2e.service import JobClient, Service
-from tests.e2e.web import tabs
 from tests.programs import require
 
 

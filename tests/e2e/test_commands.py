@@ -10,7 +10,7 @@ import pytest
 
 from cdb.embedded.server import EmbeddedPostgres
 from cdb.env import ROOT
-from tests.commands.importing import HEADER
+from tests.commands.test_import_iovs import HEADER
 from tests.e2e.service import JobClient, Service
 
 

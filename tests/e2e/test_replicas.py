@@ -6,10 +6,9 @@ import time
 import pytest
 
 from tests.e2e.faults import frozen_database
-from tests.e2e.replicated import LOOKUP, TELLING, Pair, Statements, tell
 from tests.e2e.service import Service, raw
-from tests.e2e.standby import Standby
-from tests.e2e.test_freshness import CachingReader
+from tests.e2e.standby import LOOKUP, TELLING, Pair, Standby, Statements, tell
+from tests.e2e.test_nginx_cache import CachingReader
 
 
 @pytest.fixture(scope="module")

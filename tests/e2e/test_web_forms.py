@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.e2e.web import check_accessible, fill_preview
+from tests.e2e.clients import check_accessible, fill_preview
 
 
 def test_tags_are_filtered_while_one_types_and_compared(tab):

@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.e2e.web import loads
+from tests.e2e.clients import loads
 
 
 def pixels(page, lane=0):

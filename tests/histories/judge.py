@@ -15,7 +15,7 @@ from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, PayloadList
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import CdbError, TagFrozenError, TagLockedError
 from cdb_rest.rules.moment import Mode, Moment
-from cdb_rest.strategies import orm, own
+from cdb_rest.strategies import implementations
 from tests.histories.oracle import AFTER_ALL, LAST, Log, Row, half_open_end, valid_payload, wire_end
 
 # The numbers of steps, rejected writes and lookups in this process, for the tests.
@@ -108,13 +108,13 @@ class Judge:
         for strict in (True, False):
             query = self._question(tag, self.grid[self._labels % len(self.grid)], strict=strict)
             rows = [tuple(row) for row in json.loads(self._remember(query, tag.revision))]
-            assert orm.order_by(query) == rows
-            assert orm.maximum(query) == rows
+            assert implementations.order_by(query) == rows
+            assert implementations.maximum(query) == rows
         return answers
 
     def _remember(self, query, revision):
         """The present response, which is noted under the revision of the tag; a response for the same revision is the same."""
-        text = own.run(query)
+        text = implementations.look_up_by_function(query)
         key = (query, revision)
         if key not in self._answered:
             # Windows take several times as long as lookups, so only some are compared.

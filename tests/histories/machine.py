@@ -1,19 +1,25 @@
-"""Random histories of all kinds of writes, compared with the oracle after each step."""
+"""Random histories of all kinds of writes, compared with the oracle after each step, in small portions."""
 
 import contextlib
+from collections import Counter
+from collections.abc import Callable
+from itertools import count
 
 from django.db import connection, transaction
+from hypothesis import seed, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize
+from hypothesis.stateful import RuleBasedStateMachine, initialize, run_state_machine_as_test
 
 from cdb_rest import named_sql
-from cdb_rest.maintenance.counts import find_incorrect_counts
+from cdb_rest.maintenance.repair import find_incorrect_counts
 from cdb_rest.models import PayloadType
 from cdb_rest.writes import payload_lists
 from tests.builders import make_statuses
 from tests.histories.iov_rules import IOVRules
+from tests.histories.judge import played
 from tests.histories.oracle import LAST
 from tests.histories.tag_rules import TAGS, TYPES, TagRules
+from tests.profiles import seed_of_round
 
 # Where 32 bits, 64 bits or a rounded decimal would give way; and a small world, where moments meet often.
 FULL_RANGE = [0, 1, 2, 10**9 + 1, 1_700_000_000, 2**31 - 1, 2**31, 2**53 + 1, 10**18, LAST - 1, LAST]
@@ -71,3 +77,17 @@ WORLDS = {
     for extent, numbers in {"small": SMALL_RANGE, "full": FULL_RANGE}.items()
     for mode in ("continuous", "discrete")
 }
+
+
+def play_until(
+    enough: Callable[[Counter], bool], machine: type[RuleBasedStateMachine], portion: settings, *, most_steps: int
+) -> None:
+    """Play portions of histories until `enough` says so of the counts of all of them; fails after `most_steps` steps."""
+    begin = Counter(played)
+    for number in count():
+        seen = played - begin
+        if enough(seen):
+            return
+        assert seen["steps"] < most_steps, seen
+        # Without a seed of its own, each portion would be the first one again wherever examples do not depend on chance.
+        run_state_machine_as_test(seed(seed_of_round(number))(machine), settings=portion)

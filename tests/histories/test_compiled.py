@@ -11,7 +11,7 @@ from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.moment import Mode
 from tests.histories.race_proof import RaceProof
 from tests.histories.test_etags import STEPS, TAGS, TYPES, clear, play
-from tests.histories.test_writers import Connection
+from tests.histories.test_histories import Connection
 from tests.histories.writers import GRID, Race
 from tests.lookup.compiling import compile_and_open, compiling_beside, damage, kinds, same_as_postgresql
 from tests.profiles import examples

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 from cdb_rest.history.changes import read_change
-from cdb_rest.history.contents import past_counts
-from cdb_rest.history.revisions import find_past
+from cdb_rest.history.contents import find_past, past_counts
 from cdb_rest.maintenance.history_check import find_history_faults
 from cdb_rest.maintenance.pruning import Limit, prune_history
 from cdb_rest.models import GlobalTag, GlobalTagChange
@@ -20,9 +19,8 @@ from cdb_rest.rules.access import matches
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import RevisionPrunedError
 from tests.histories.judge import played
-from tests.histories.machine import FULL_RANGE, SMALL_RANGE, Histories
-from tests.histories.portions import play_until
-from tests.histories.test_writers import Connection
+from tests.histories.machine import FULL_RANGE, SMALL_RANGE, Histories, play_until
+from tests.histories.test_histories import Connection
 from tests.histories.writers import Race
 from tests.profiles import examples
 

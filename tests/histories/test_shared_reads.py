@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cdb_rest.http import hot_reads
-from cdb_rest.lookup import states
+from cdb_rest.lookup import shared_reads as states
 from cdb_rest.models import PayloadType
 from cdb_rest.observe.request_context import RequestContext, current_context
 from tests.histories.test_etags import STEPS, TAGS, TYPES, clear, paths, play

@@ -11,7 +11,7 @@ from cdb_rest.scenarios.definitions import SCENARIOS
 from cdb_rest.scenarios.generator import rows_of_type
 from cdb_rest.scenarios.layouts import LAYOUTS
 from cdb_rest.scenarios.writer import write
-from cdb_rest.strategies import own
+from cdb_rest.strategies import implementations
 from loadtests.content.expected import Expected
 from loadtests.content.moments import PATTERNS, drawing
 
@@ -53,7 +53,7 @@ def test_expected_response_equals_response_of_service(expect, settings, layout, 
     for moment in moments(expected, layout):
         for as_objects in (False, True):
             query = LookupQuery(tag="told", moment=moment, only_valid=False, as_objects=as_objects, mode=mode)
-            body = own.run(query).encode()
+            body = implementations.look_up_by_function(query).encode()
             assert body == expected.body(moment, as_objects)
             assert expected.fault(moment, body, as_objects=as_objects) is None
         rows += len(rows_of(expected, moment))

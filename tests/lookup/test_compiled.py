@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from cdb_rest.compiled import collector, directory, writer
 from cdb_rest.compiled.compiler import compile_tag
 from cdb_rest.compiled.manifest import OFFSETS, ROWS
-from cdb_rest.compiled.records import HEAD_BYTES, HEAD_TYPE
 from cdb_rest.compiled.registry import registry
+from cdb_rest.compiled.tag import HEAD_BYTES, HEAD_TYPE
 from cdb_rest.lookup.model import ANY_STATE, LookupQuery, Validators
 from cdb_rest.lookup.queries import look_up
 from cdb_rest.models import GlobalTag, PayloadIOV

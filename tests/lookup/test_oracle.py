@@ -1,17 +1,23 @@
-"""Random tags and moments with each strategy, compared with a model in plain Python."""
+"""Random tags and moments with each strategy, compared with a model in plain Python; the routes of strategies."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 from django.db import connection, transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from cdb.env import ROOT
+from cdb_rest.api.urls import STRATEGY_ROUTES, view_of
 from cdb_rest.lookup.model import COLUMNS, LookupQuery
 from cdb_rest.rules.moment import OPEN, Mode, Moment
-from cdb_rest.strategies import own
+from cdb_rest.strategies import implementations
 from cdb_rest.strategies.registry import STRATEGIES
 from tests.builders import Builder
+from tests.conftest import PREFIX
 from tests.profiles import examples
 
 pytestmark = pytest.mark.django_db
@@ -24,6 +30,7 @@ NUMBERS = st.one_of(
     ),
     st.integers(0, OPEN),
 )
+
 MOMENTS = st.tuples(NUMBERS, NUMBERS)
 
 
@@ -42,6 +49,7 @@ LISTS = st.lists(
     ),
     max_size=4,
 )
+
 TYPE_NAMES = ["Gain", "Zeta", "alpha", "Élan"]
 
 
@@ -114,5 +122,48 @@ def hold_against_the_model(lists, extra, only_valid, as_objects, mode, off=()):
                 model = [dict(zip(COLUMNS, row, strict=True)) for row in model]
             for strategy in STRATEGIES.values():
                 assert json.loads(strategy.run(query)) == model, strategy.name
-            assert json.loads(own.run_statement(query)) == model
+            assert json.loads(implementations.look_up_by_statement(query)) == model
         transaction.set_rollback(True)
+
+
+PATHS = [path for route in STRATEGY_ROUTES for path in route.paths]
+QUESTION = "?gtName=tag&majorIOV=1&minorIOV=0"
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_without_the_setting_nothing_is_there(api, build, path):
+    build.tag()
+    for spelling in (path, path.rstrip("/")):
+        for method in ("GET", "POST", "DELETE"):
+            api(method, spelling + QUESTION).error(404, "route_not_found")
+
+
+@pytest.mark.parametrize(
+    ("variables", "served"),
+    [
+        ({}, False),
+        ({"CDB_STRATEGIES": "1"}, True),
+        ({"CDB_STRATEGIES": ""}, False),
+        ({"DEBUG": "1"}, True),
+        ({"DEBUG": "1", "CDB_STRATEGIES": "0"}, False),
+    ],
+)
+def test_the_setting_and_debug_serve_them(variables, served):
+    look = (
+        "import django; django.setup(); from django.urls import resolve; "
+        f"served = [resolve({PREFIX!r} + path).func for path in {PATHS!r}]; "
+        "print([getattr(view, 'cls', view).__name__ for view in served])"
+    )
+    environment = os.environ | {"DJANGO_SETTINGS_MODULE": "cdb.settings"} | variables
+    done = subprocess.run(
+        [sys.executable, "-c", look], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+    names = [view_of(route).__name__ for route in STRATEGY_ROUTES] if served else ["route_not_found"] * len(PATHS)
+    assert done.stdout.strip() == str(names)
+
+
+@pytest.mark.parametrize("name", [name for name in STRATEGIES if name.startswith("sql")])
+def test_a_strategy_in_sql_is_one_statement(api, build, strategies_on, django_assert_num_queries, name):
+    build.iov(build.list(build.tag()), (0, 0))
+    with django_assert_num_queries(1):
+        assert api.get(f"payloadiovs_{name}/{QUESTION}").ok()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from cdb_rest.lookup.model import LookupQuery
 from cdb_rest.lookup.queries import look_up_here
 from cdb_rest.rules.moment import AFTER_ALL, OPEN, Interval, Mode, Moment
-from cdb_rest.strategies import own
+from cdb_rest.strategies import implementations
 from tests.builders import Builder
 from tests.lookup.test_oracle import LISTS, MOMENTS, TYPE_NAMES, expected
 from tests.plans import vacuum
@@ -72,7 +72,7 @@ def test_the_window_is_the_largest_interval_with_the_same_answer(lists, extra, o
             assert found.window == naive_window(lists, Moment(*moment), only_valid, mode), moment
             # The moment that stands for the window has the same answer.
             canonical = LookupQuery("tag", found.window.start, only_valid, mode=mode)
-            assert own.run(canonical) == found.text
+            assert implementations.look_up_by_function(canonical) == found.text
         transaction.set_rollback(True)
 
 

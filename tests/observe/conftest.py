@@ -15,7 +15,7 @@ from cdb import env, logs
 from cdb_rest.api.base import errors
 from cdb_rest.observe.request_context import current_context
 from cdb_rest.observe.request_observer import Observed
-from cdb_rest.wsgi.overload import Overload
+from cdb_rest.wsgi.refusals import Overload
 from cdb_rest.wsgi.shortcut import Shortcut
 
 PREFIX = "/api/cdb_rest/"

@@ -1,16 +1,21 @@
-"""The project itself: its packages, shell scripts, and the messages of deploy/setup.sh."""
+"""The project itself: its packages, shell scripts, compose.yaml, and the rules of Prometheus."""
 
 import importlib.metadata
+import json
+import os
 import re
 import subprocess
+import sys
 import tomllib
 
+import jsonschema
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 from cdb.env import ROOT
-from tests.programs import needs
+from tests.programs import fetched, needs
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
@@ -41,3 +46,73 @@ SCRIPTS = sorted(
 def test_shellcheck_finds_no_fault(script):
     checked = subprocess.run(["shellcheck", script], cwd=ROOT, capture_output=True, text=True)
     assert checked.returncode == 0, checked.stdout
+
+
+# The order that depends_on gives; podman-compose itself could wait for health checks with systemd alone.
+ORDER = ("primary", "standby", "migrate", "lookups", "others", "compiler", "nginx")
+ENDING = ("migrate",)
+
+SECRETS = {
+    # With what shells, URLs and SQL take for their own.
+    "POSTGRES_PASSWORD": "super 'user'",
+    "CDB_DATABASE_PASSWORD": "p@ss:w/o'r\"d %41",
+    "CDB_REPLICATION_PASSWORD": "repl'ica $tion",
+    "CDB_SECRET_KEY": "0123456789abcdef" * 4,
+}
+
+
+def test_the_file_is_as_the_specification_of_compose_has_it():
+    schema = json.loads(fetched("compose-spec.json").read_text())
+    validator = jsonschema.validators.validator_for(schema)(schema)
+    document = yaml.safe_load((ROOT / "compose.yaml").read_text())
+    assert list(validator.iter_errors(document)) == []
+    document["services"]["nginx"]["healthchek"] = {}
+    assert list(validator.iter_errors(document))
+
+
+def test_the_order_of_the_test_is_that_of_the_file():
+    services = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
+    assert set(services) == set(ORDER)
+    for name, service in services.items():
+        for other, how in service.get("depends_on", {}).items():
+            assert ORDER.index(other) < ORDER.index(name)
+            completed = "service_completed_successfully" if other in ENDING else "service_healthy"
+            assert how["condition"] == completed
+
+
+@needs("podman")
+@pytest.mark.parametrize("secret", SECRETS)
+def test_nothing_starts_without_a_secret(secret):
+    environment = {name: value for name, value in (os.environ | SECRETS).items() if name != secret}
+    for given in (environment, environment | {secret: ""}):
+        command = [sys.executable, "-m", "podman_compose", "--env-file", os.devnull, "config"]
+        refused = subprocess.run(command, cwd=ROOT, env=given, capture_output=True, text=True)
+        assert refused.returncode and f"required variable {secret} is missing" in refused.stderr
+
+
+DEPLOY = ROOT / "deploy" / "prometheus"
+
+
+@needs("promtool")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("check", "rules", "rules.yml", "alerts.yml"),
+        ("check", "config", "prometheus.yml"),
+        ("test", "rules", *(trials.name for trials in sorted(DEPLOY.glob("*_test.yml")))),
+    ],
+    ids=lambda arguments: " ".join(arguments[:2]),
+)
+def test_prometheus_own_tool_finds_no_fault(arguments):
+    checked = subprocess.run(["promtool", *arguments], cwd=DEPLOY, capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_every_metric_of_ours_that_rules_and_panels_ask_for_exists():
+    panels = json.loads((ROOT / "deploy" / "grafana" / "cdb.json").read_text())["panels"]
+    asked = " ".join(target["expr"] for panel in panels for target in panel.get("targets", []))
+    asked += "".join((DEPLOY / name).read_text() for name in ("rules.yml", "alerts.yml"))
+    names = set(re.findall(r"\bcdb_[a-z_]+", asked))
+    known = set(re.findall(r'"(cdb_[a-z_]+)"', "".join(file.read_text() for file in (ROOT / "cdb_rest").rglob("*.py"))))
+    assert len(names) > 20
+    assert {re.sub("_(bucket|sum|count)$", "", name) for name in names} - known == set()

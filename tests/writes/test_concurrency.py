@@ -8,8 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import ProgrammingError, connection
 
-from cdb_rest.maintenance.counts import find_incorrect_counts
-from cdb_rest.maintenance.repair import repair_faults
+from cdb_rest.maintenance.repair import find_incorrect_counts, repair_faults
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
 from cdb_rest.rules.access import Origin
 from cdb_rest.rules.errors import CdbError, ConcurrentChangeError, OverlapError

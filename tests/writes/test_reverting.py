@@ -2,10 +2,8 @@
 
 import pytest
 
-from cdb_rest.history.contents import past_iovs, past_lists
-from cdb_rest.history.revisions import find_past
-from cdb_rest.maintenance.counts import find_incorrect_counts
-from cdb_rest.maintenance.repair import find_faults
+from cdb_rest.history.contents import find_past, past_iovs, past_lists
+from cdb_rest.maintenance.repair import find_faults, find_incorrect_counts
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, PayloadIOVHistory, PayloadList
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import (

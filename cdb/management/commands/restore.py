@@ -17,7 +17,7 @@ from psycopg2.extensions import quote_ident
 from cdb import database
 from cdb.management import dumps
 from cdb_rest import named_sql
-from cdb_rest.management.restorations import report
+from cdb_rest.management.output import report_restoration
 from cdb_rest.models import GlobalTag, PayloadType
 from cdb_rest.rules.access import Origin
 from cdb_rest.rules.names import COMMENT_LENGTH
@@ -109,7 +109,7 @@ def _complete(name: str, new: str, comment: str) -> list[str]:
     try:
         call_command("migrate", verbosity=0)
         origin = Origin("manage.py restore", comment[:COMMENT_LENGTH])
-        return report(record_restoration(frozen_before=frozen, origin=origin), frozen)
+        return report_restoration(record_restoration(frozen_before=frozen, origin=origin), frozen)
     finally:
         _use(name)
 

@@ -47,7 +47,7 @@ class RoutePermission(BasePermission):
     """The permission class of all views: a write needs the role of its route, for at least one tag and payload type.
 
     So a client without any permission is refused before its body is read. Reads are checked elsewhere
-    (`cdb_rest.wsgi.read_access`).
+    (`cdb_rest.wsgi.refusals`).
     """
 
     def has_permission(self, request: Request, view: "APIView") -> bool:

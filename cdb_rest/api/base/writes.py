@@ -20,7 +20,7 @@ from cdb_rest.parsing.fields import Input, TextField, read_value
 from cdb_rest.rules.access import Origin
 from cdb_rest.rules.errors import invalid_field
 from cdb_rest.rules.names import COMMENT_LENGTH, TEXT_LENGTH
-from cdb_rest.writes.idempotency import respond_once
+from cdb_rest.writes.transactions import respond_once
 
 COMMENT_HEADER = "CDB-Comment"
 KEY_HEADER = "Idempotency-Key"

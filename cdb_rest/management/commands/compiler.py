@@ -13,7 +13,6 @@ from django.db import DatabaseError
 from cdb_rest.compiled.maintenance import Maintenance
 
 logger = logging.getLogger(__name__)
-
 INTERVAL_SECONDS = 0.5
 # With the lowest one (19), a compilation on a busy machine took a quarter longer, although its share of the cores is limited.
 LOW_PRIORITY = 5

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from cdb_rest.management.restorations import report
+from cdb_rest.management.output import report_restoration
 from cdb_rest.rules.access import Origin
 from cdb_rest.rules.names import COMMENT_LENGTH
 from cdb_rest.writes.restorations import record_restoration
@@ -39,5 +39,5 @@ class Command(BaseCommand):
                     f"--frozen-before must be a file with names (got {frozen_before}: {error})"
                 ) from error
         origin = Origin("manage.py record_restoration", comment)
-        for line in report(record_restoration(frozen_before=names, origin=origin), names):
+        for line in report_restoration(record_restoration(frozen_before=names, origin=origin), names):
             self.stdout.write(line)

@@ -1,7 +1,4 @@
-"""The lookup by Django's ORM, in two forms. They serve for comparisons, and as a reference in tests.
-
-The candidates are the payload IOVs of the tag that start at or before the moment. Results are ordered by payload type.
-"""
+"""The lookups of strategies: the own one of the service, and those by the ORM."""
 
 from collections.abc import Iterable
 from itertools import starmap
@@ -9,9 +6,41 @@ from typing import Any
 
 from django.db.models import F, Max, QuerySet
 
-from cdb_rest.lookup.model import LookupQuery, Row
+from cdb_rest import named_sql
+from cdb_rest.connections.postgresql import fetch_all
+from cdb_rest.lookup.model import LookupQuery, Row, parameters_of
+from cdb_rest.lookup.queries import look_up_here
 from cdb_rest.models import GlobalTag, PayloadIOV
 from cdb_rest.rules.errors import GlobalTagNotFoundError
+
+STATEMENT = named_sql.load("lookup")
+
+
+def look_up_by_function(query: LookupQuery) -> str:
+    """The result of a lookup as JSON text, by the SQL function. Raises `GlobalTagNotFoundError`."""
+    text = look_up_here(query).text
+    if text is None:
+        raise AssertionError("a lookup without validators must return a text")
+    return text
+
+
+def look_up_by_statement(query: LookupQuery) -> str:
+    """The same result by the statement inside the SQL function, so that tools can show its plan.
+
+    It takes one more round trip. Raises `GlobalTagNotFoundError`.
+    """
+    text: str
+    [(text,)] = fetch_all(STATEMENT, statement_parameters(query))
+    return text
+
+
+def statement_parameters(query: LookupQuery) -> dict[str, Any]:
+    """The parameters of `STATEMENT`. Reads the id of the tag. Raises `GlobalTagNotFoundError`."""
+    tag_id = GlobalTag.objects.filter(name=query.tag).values_list("id", flat=True).first()
+    if tag_id is None:
+        raise GlobalTagNotFoundError(query.tag)
+    return {"tag_id": tag_id, "moment": query.moment.combined} | parameters_of(query)
+
 
 PATHS = (
     "payload_list__payload_type__name",

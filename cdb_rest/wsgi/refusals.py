@@ -1,4 +1,4 @@
-"""Refusal of requests that have waited for too long, by the time at which nginx received them (`X-Request-Start`)."""
+"""WSGI applications that refuse requests: those that have waited for too long, and reads without the role for them."""
 
 import time
 from collections.abc import Iterable
@@ -7,7 +7,10 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from django.conf import settings
 
+from cdb_rest.access.authentication import principal_of
+from cdb_rest.api.base.authorization import REFUSED, is_closed_read
 from cdb_rest.observe.metrics import QUEUE
+from cdb_rest.rules.access import Role
 from cdb_rest.rules.errors import OverloadedError
 
 # A request that has waited for less shows that there is no overload. There is one when all requests of so many seconds have
@@ -45,3 +48,20 @@ def _waited(environ: dict[str, Any]) -> float | None:
         return max(0.0, time.time() - float(environ["HTTP_X_REQUEST_START"]))
     except (KeyError, ValueError):
         return None
+
+
+class ReadAccess:
+    """A WSGI application that refuses reads without the role reader, through `refuse`, and passes all others to `application`."""
+
+    def __init__(self, application: WSGIApplication, refuse: WSGIApplication) -> None:
+        self._application = application
+        self._refuse = refuse
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        if is_closed_read(environ["REQUEST_METHOD"], environ["PATH_INFO"]):
+            try:
+                principal_of(environ).require(Role.READER)
+            except Exception as error:
+                environ[REFUSED] = error
+                return self._refuse(environ, start_response)
+        return self._application(environ, start_response)
