@@ -189,25 +189,23 @@ SPECTACULAR_SETTINGS = {
 
 LOGGING = logs.configuration()
 
-# For developers: HTML pages of the API, and the debug toolbar, which shows SQL statements, their plans and
-# earlier requests. Without DEBUG neither is loaded.
+# For developers: the debug toolbar, which shows SQL statements, their plans and earlier requests. It is loaded only with DEBUG.
 if DEBUG:
     if importlib.util.find_spec("debug_toolbar") is None:
         raise env.ConfigurationError("DEBUG needs django-debug-toolbar, which is not installed: make setup-dev")
     INSTALLED_APPS.append("debug_toolbar")
-    # Outside all other middleware except ObservationMiddleware: the toolbar processes the finished HTML page, and
-    # BrowserPages the finished response, including error responses.
-    MIDDLEWARE[1:1] = [
-        "debug_toolbar.middleware.DebugToolbarMiddleware",
-        "cdb_rest.api.browser_pages.BrowserPages",
-    ]
+    # Outside all other middleware except ObservationMiddleware.
+    MIDDLEWARE.insert(1, "debug_toolbar.middleware.DebugToolbarMiddleware")
     INTERNAL_IPS = ["127.0.0.1"]
     DEBUG_TOOLBAR_PANELS = [
         f"debug_toolbar.panels.{name.lower()}.{name}Panel"
         for name in ("History", "Timer", "SQL", "Request", "Headers", "Settings")
     ]
     DEBUG_TOOLBAR_CONFIG = {
-        "SHOW_TOOLBAR_CALLBACK": "cdb_rest.api.browser_pages.is_recorded",
+        "SHOW_TOOLBAR_CALLBACK": lambda request: (
+            request.META.get("REMOTE_ADDR") in INTERNAL_IPS
+            and not request.path.startswith((f"/{STATIC_URL.strip('/')}/", "/favicon.ico"))
+        ),
         # An expanded toolbar would cover the buttons of the page.
         "SHOW_COLLAPSED": True,
         "RESULTS_CACHE_SIZE": 50,

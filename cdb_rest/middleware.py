@@ -36,7 +36,7 @@ class EdgeMiddleware:
     and none to HEAD has a body. A response without `Cache-Control` gets `no-store`, so that no cache stores it.
 
     /metrics is served for any Host header: Prometheus uses IP addresses, which CDB_ALLOWED_HOSTS does not contain. With DEBUG,
-    HTML pages get no `Content-Security-Policy`, because the pages for developers have inline scripts.
+    HTML pages get no `Content-Security-Policy`, because the debug toolbar has inline scripts.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:

@@ -47,7 +47,7 @@ GUIDES = {
     "compiled": "[Compiled tags](caching.md#use-it)",
     "check_coverage": "[Ten questions](ten-questions.md#5-is-anything-missing)",
     "check_history": "[Keep, prune and check the history](history.md#check-the-history)",
-    "check_intervals": "[When data look wrong](problems.md#when-data-look-wrong)",
+    "check_intervals": "[When data look wrong](monitoring.md#when-data-look-wrong)",
     "explain_lookup": "[Compare the lookup strategies](requests.md#compare-the-lookup-strategies)",
     "strategy_indexes": "[Compare the lookup strategies](requests.md#compare-the-lookup-strategies)",
     "import_iovs": "[Move tags between databases](web-pages.md#move-tags-between-databases)",

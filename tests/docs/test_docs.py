@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 
 import pytest
 import yaml
@@ -98,6 +99,14 @@ def test_links_between_documents_lead_somewhere():
     for document in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
         for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", document.read_text()):
             assert (document.parent / target).exists(), f"{document.name}: {target}"
+
+
+def test_the_picture_of_the_architecture_has_the_layers_of_the_import_linter():
+    contracts = tomllib.loads(read("pyproject.toml"))["tool"]["importlinter"]["contracts"]
+    [layers] = [one["layers"] for one in contracts if one.get("containers") == ["cdb_rest"]]
+    drawn = re.findall(r'^        L\d\["(.*)"\]$', read("docs/architecture.md"), re.MULTILINE)
+    assert [box.split(" · ") for box in drawn] == [layer.split(" | ") for layer in layers]
+    assert f"        {' --> '.join(f'L{n}' for n in range(1, len(layers) + 1))}\n" in read("docs/architecture.md")
 
 
 @pytest.mark.parametrize("package", ["cdb", "cdb_rest", "cdb_web"])
