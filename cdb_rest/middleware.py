@@ -209,7 +209,7 @@ class AdminPermissionMiddleware:
         except InvalidTokenError:
             logout(request)
             return
-        if any(one.covers(Role.ADMINISTRATOR, All.ALL, All.ALL) for one in permissions):
+        if any(permission.covers(Role.ADMINISTRATOR, All.ALL, All.ALL) for permission in permissions):
             # `OIDCBackend.has_perm` reads the second attribute.
             request.user.is_staff = request.user.is_administrator = True  # type: ignore[attr-defined]
 

@@ -57,13 +57,13 @@ def next_batch(query: Mapping[str, str], sizes: Sequence[tuple[str, int]], state
         if after is None or name.encode() > after.encode(errors="replace"):
             names.append(name)
             rows += size
-    state = " ".join(one.version for one in states)
+    state = " ".join(item.version for item in states)
     return Batch(names, done, len(sizes), state, query.get("seen", state) != state)
 
 
 def size_of(lists: Sequence[ListVersion]) -> int:
     """An estimate of the number of IOVs of payload lists: exact for the present, otherwise at least `PAST_ROWS` for a list."""
-    return sum(one.rows if one.is_present else max(one.rows, PAST_ROWS) for one in lists)
+    return sum(version.rows if version.is_present else max(version.rows, PAST_ROWS) for version in lists)
 
 
 def sizes_of(contents: Contents) -> list[tuple[str, int]]:

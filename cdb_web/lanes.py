@@ -59,8 +59,8 @@ def extent(lists: Sequence[ListVersion], window: Interval = EVERYTHING) -> Inter
     Open ends are not counted. A last start is in the part, so the part is never empty. Raises `django.db.Error`.
     """
     parameters = window_values(window) | {
-        "lists": [one.id for one in lists],
-        "versions": [one.past_version for one in lists],
+        "lists": [payload_list.id for payload_list in lists],
+        "versions": [payload_list.past_version for payload_list in lists],
     }
     [(first, last, end)] = fetch_all(EXTENT, parameters)
     if first is None:
@@ -140,8 +140,8 @@ def differing(comparison: Comparison, axis: Axis) -> str:
 
     The comparison must be limited to the window of the axis.
     """
-    found = [one for batch in differences(comparison) for one in batch]
-    return marked([interval_between(one.since, one.until) for one in found], axis)
+    found = [item for batch in differences(comparison) for item in batch]
+    return marked([interval_between(item.since, item.until) for item in found], axis)
 
 
 def marked(intervals: Sequence[Interval], axis: Axis) -> str:
@@ -149,8 +149,8 @@ def marked(intervals: Sequence[Interval], axis: Axis) -> str:
 
     Intervals outside of the window must not be given: they would be drawn at its edges.
     """
-    firsts = np.array([axis.pixels(one.start)[0] for one in intervals], np.int64)
-    lasts = np.maximum(np.array([axis.pixels(one.end)[1] for one in intervals], np.int64), firsts + 1)
+    firsts = np.array([axis.pixels(interval.start)[0] for interval in intervals], np.int64)
+    lasts = np.maximum(np.array([axis.pixels(interval.end)[1] for interval in intervals], np.int64), firsts + 1)
     return (_covered(axis.width, firsts, lasts).astype(np.uint8) + ord("0")).tobytes().decode()
 
 

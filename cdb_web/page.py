@@ -109,7 +109,7 @@ def problem_of(error: CdbError) -> tuple[dict[str, Any], int]:
     Rows are counted from 1, while the API counts from 0. Each call counts the error in the metrics.
     """
     response = handle(error, {})
-    rows = [(one["row"] + 1, _row_text(one)) for one in error.rows]
+    rows = [(row["row"] + 1, _row_text(row)) for row in error.rows]
     return {"problem": json.loads(response.content)["detail"], "wrong_rows": rows}, response.status_code
 
 

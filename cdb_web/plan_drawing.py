@@ -30,22 +30,22 @@ def draw_plan(name: str, placements: Sequence[Placement]) -> dict[str, Any]:
     """
     contents = read_contents([(name, None)])
     by_type: dict[str, list[Placement]] = defaultdict(list)
-    for one in placements:
-        by_type[one.payload_list.payload_type.name].append(one)
+    for placement in placements:
+        by_type[placement.payload_list.payload_type.name].append(placement)
     shown = dict(islice(by_type.items(), MAX_LANES))
     added = {payload_type: _valid(group) for payload_type, group in shown.items()}
     removed = {
         # Not what rows of the same file take from each other.
         payload_type: [
             part
-            for one in group
-            for cut in one.cuts
+            for item in group
+            for cut in item.cuts
             if cut.row.iov.id is not None
             for part in _without(cut.was, cut.rest)
         ]
         for payload_type, group in shown.items()
     }
-    axis = _axis([one for parts in (*added.values(), *removed.values()) for one in parts])
+    axis = _axis([item for parts in (*added.values(), *removed.values()) for item in parts])
     lanes = []
     for payload_type in shown:
         lists = contents.lists.get(payload_type)
@@ -56,7 +56,7 @@ def draw_plan(name: str, placements: Sequence[Placement]) -> dict[str, Any]:
 
 def _valid(placements: Sequence[Placement]) -> list[Interval]:
     """The intervals in which placed IOVs would be valid."""
-    intervals = [interval_of(one.iov) for one in placements]
+    intervals = [interval_of(placement.iov) for placement in placements]
     to_next = [place for place, one in enumerate(placements) if one.since_only]
     parameters = {
         "lists": [placements[place].payload_list.id for place in to_next],
@@ -69,15 +69,15 @@ def _valid(placements: Sequence[Placement]) -> list[Interval]:
 
 def _without(was: Interval, rest: Sequence[Interval]) -> list[Interval]:
     """The interval `was` without the intervals in `rest`, which are sorted and inside of it."""
-    edges = [was.start, *(edge for one in rest for edge in (one.start, one.end)), was.end]
+    edges = [was.start, *(edge for interval in rest for edge in (interval.start, interval.end)), was.end]
     return [Interval(*pair) for pair in list(pairwise(edges))[::2] if pair[0] < pair[1]]
 
 
 def _axis(intervals: Sequence[Interval]) -> Axis:
     """An axis with all edges of the intervals except open ends, and some space at both sides."""
-    edges = sorted(edge for one in intervals for edge in (one.start, one.end) if edge != AFTER_ALL)
+    edges = sorted(edge for interval in intervals for edge in (interval.start, interval.end) if edge != AFTER_ALL)
     first, last = edges[0], edges[-1]
-    if first.major == last.major and all(one.end != AFTER_ALL for one in intervals):
+    if first.major == last.major and all(interval.end != AFTER_ALL for interval in intervals):
         space = (last.minor - first.minor) // 5 + 1
         return Axis.of(
             Interval(Moment(first.major, max(first.minor - space, 0)), Moment(last.major, last.minor + space)), WIDTH

@@ -96,19 +96,21 @@ def _run(chosen: Campaign, options: argparse.Namespace) -> int:
 def _write(chosen: Campaign, options: argparse.Namespace, results: Sequence[Result], output: Path) -> int:
     # With --quick, bounds say nothing; wrong responses and errors do.
     failed = [
-        one for one in results if (campaign.failures(one.step, one.figures) if not options.quick else _wrong(one))
+        result
+        for result in results
+        if (campaign.failures(result.step, result.figures) if not options.quick else _wrong(result))
     ]
-    figures = pandas.DataFrame([one.figures | {"failed": "; ".join(one.failures)} for one in results])
+    figures = pandas.DataFrame([result.figures | {"failed": "; ".join(result.failures)} for result in results])
     plots = {}
     if chosen.plot and len(figures) > 1:
         plots[f"{chosen.plot['y']} by {chosen.plot['x']}"] = report.lines(figures, **chosen.plot)
-    for one in results[: report.MOST_TIMELINES]:
-        plots[f"{one.figures['step']}, repetition {one.figures['repetition']}"] = report.timeline(
-            one.requests, one.signals
+    for result in results[: report.MOST_TIMELINES]:
+        plots[f"{result.figures['step']}, repetition {result.figures['repetition']}"] = report.timeline(
+            result.requests, result.signals
         )
     passed = f"{len(results) - len(failed)} of {len(results)} steps passed"
     size = ", with --quick: only contents were judged" if options.quick else ""
-    examples = [_example(one) for one in failed]
+    examples = [_example(result) for result in failed]
     late = figures.loc[figures["late"] > LATE_MILLISECONDS, "step"]
     warning = [f"The generator was late, so its own speed limits these steps: {', '.join(late)}."] if len(late) else []
     path = report.write(

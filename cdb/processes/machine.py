@@ -37,7 +37,7 @@ def memory_limit_bytes(limit: Path = CONTAINER_LIMIT) -> int:
 
 def disk_megabytes(path: Path) -> int:
     """The size, in MiB, of the file system of `path`, which need not exist yet."""
-    existing = next(one for one in (path, *path.parents) if one.exists())
+    existing = next(item for item in (path, *path.parents) if item.exists())
     return shutil.disk_usage(existing).total // 2**20
 
 

@@ -224,7 +224,7 @@ def _texts(name: str, values: Mapping[str, Any], field: str) -> tuple[str, ...]:
     value = values.get(field, [])
     if isinstance(value, str):
         return (value,)
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise _invalid(name, field, f"must be a text or a list of texts (got {value})")
     return tuple(value)
 

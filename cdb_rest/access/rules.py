@@ -46,7 +46,7 @@ class Rules:
         1.3.
         """
         scopes = values_of(claims, "scope")
-        is_capability = any(one not in OTHER_SCOPES and not one.startswith(GROUP_SCOPES) for one in scopes)
+        is_capability = any(scope not in OTHER_SCOPES and not scope.startswith(GROUP_SCOPES) for scope in scopes)
         found = []
         for rule in self.rules:
             if rule.kind != RuleKind.CLAIM or rule.issuer != issuer or (is_capability and rule.claim != "scope"):
@@ -88,7 +88,7 @@ def values_of(claims: Mapping[str, Any], claim: str) -> list[str]:
     value = claims.get(claim)
     if isinstance(value, str):
         return value.split() if claim == "scope" else [value]
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 def _permission(rule: AccessRule, value: str = "") -> Permission:
@@ -123,5 +123,8 @@ def forget() -> None:
 
 
 def _load() -> Rules:
-    revoked = {(one.issuer, one.claim, one.value): one.created for one in RevokedToken.objects.all()}
+    revoked = {
+        (revoked_token.issuer, revoked_token.claim, revoked_token.value): revoked_token.created
+        for revoked_token in RevokedToken.objects.all()
+    }
     return Rules(tuple(AccessRule.objects.order_by("id")), revoked)

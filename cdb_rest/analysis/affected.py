@@ -26,15 +26,15 @@ class AffectedIntervals:
 
     def add(self, batch: list[Difference]) -> None:
         """Add differences. Raises `TooManyRowsError` if the union gets more than `MAX_INTERVALS` intervals."""
-        self._types |= dict.fromkeys(one.payload_type for one in batch)
-        self._waiting += [(one.since, one.until) for one in batch]
+        self._types |= dict.fromkeys(item.payload_type for item in batch)
+        self._waiting += [(item.since, item.until) for item in batch]
         if len(self._waiting) > MAX_INTERVALS:
             self._merge()
 
     def found(self) -> tuple[list[str], list[Interval]]:
         """The payload types in the order in which they were added, and the disjoint intervals in order. Raises as `add`."""
         self._merge()
-        return list(self._types), [interval_between(*one) for one in self._union]
+        return list(self._types), [interval_between(*pair) for pair in self._union]
 
     def _merge(self) -> None:
         merged: list[tuple[Decimal, Decimal]] = []
@@ -63,12 +63,12 @@ class AffectedMoments:
 
     def add(self, batch: list[Difference]) -> None:
         """Add differences."""
-        for one in batch:
-            first, last = bisect_left(self._in_order, one.since), bisect_left(self._in_order, one.until)
+        for item in batch:
+            first, last = bisect_left(self._in_order, item.since), bisect_left(self._in_order, item.until)
             if first < last:
-                if one.payload_type not in self._hits:
-                    self._hits[one.payload_type] = np.zeros(len(self._asked), np.bool_)
-                self._hits[one.payload_type][first:last] = True
+                if item.payload_type not in self._hits:
+                    self._hits[item.payload_type] = np.zeros(len(self._asked), np.bool_)
+                self._hits[item.payload_type][first:last] = True
 
     def found(self) -> list[tuple[list[str], list[Moment]]]:
         """Groups of moments: the payload types, in the order in which they were added, and all moments at which exactly

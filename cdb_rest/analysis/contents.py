@@ -104,9 +104,14 @@ def _read_lists(tag: str, as_of: AsOf | None) -> tuple[State, dict[str, ListVers
         }
     past = find_past(tag, as_of)
     then = past_lists(past)
-    counts = dict(PayloadList.objects.filter(id__in=[one.id for one in then]).values_list("id", "iov_count"))
+    counts = dict(
+        PayloadList.objects.filter(id__in=[payload_list.id for payload_list in then]).values_list("id", "iov_count")
+    )
     return past_state(past.version, as_of), {
-        one.payload_type: ListVersion(one.id, one.version, counts.get(one.id, 0), is_present=False) for one in then
+        payload_list.payload_type: ListVersion(
+            payload_list.id, payload_list.version, counts.get(payload_list.id, 0), is_present=False
+        )
+        for payload_list in then
     }
 
 
@@ -149,8 +154,8 @@ def list_parameters(payload_types: Sequence[str], sides: Mapping[str, Sequence[L
     parameters: dict[str, object] = {"payload_type": list(payload_types)}
     for side, lists in sides.items():
         for place, column in enumerate(zip(*lists, strict=True)):
-            parameters[f"{side}_list_{place}"] = [one.id for one in column]
-            parameters[f"{side}_version_{place}"] = [one.past_version for one in column]
+            parameters[f"{side}_list_{place}"] = [version.id for version in column]
+            parameters[f"{side}_version_{place}"] = [version.past_version for version in column]
     return parameters
 
 

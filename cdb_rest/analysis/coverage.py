@@ -65,7 +65,7 @@ def coverage(contents: Contents, selection: Selection) -> Iterator[list[TypeCove
     """
     window = selection.window
     chosen = contents if selection.payload_type is None else contents.only([selection.payload_type])
-    types = [((len(lists),), sum(one.rows for one in lists), name) for name, lists in chosen.lists.items()]
+    types = [((len(lists),), sum(version.rows for version in lists), name) for name, lists in chosen.lists.items()]
     for (depth,), names in in_batches(types):
         parameters = list_parameters(names, {"tag": [contents.lists[name] for name in names]}) | window_values(window)
         yield [_coverage(window, *row) for row in fetch_all(_rows(depth), parameters)]

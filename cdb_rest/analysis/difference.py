@@ -61,9 +61,9 @@ class Comparison:
         names = sorted({*self.a.lists, *self.b.lists}, key=str.encode)
         pairs = [Pair(name, self.a.lists.get(name, NO_LISTS), self.b.lists.get(name, NO_LISTS)) for name in names]
         return [
-            ((len(pair.a), len(pair.b)), sum(one.rows for one in pair.a + pair.b), pair)
+            ((len(pair.a), len(pair.b)), sum(item.rows for item in pair.a + pair.b), pair)
             for pair in pairs
-            if [one[:2] for one in pair.a] != [one[:2] for one in pair.b]
+            if [item[:2] for item in pair.a] != [item[:2] for item in pair.b]
         ]
 
 
@@ -80,7 +80,7 @@ class Scope:
     def read(self) -> Comparison:
         """The contents of the tags. Raises the errors of `read_contents`; a payload type may be missing in `a` or in `b`."""
         contents = [read_contents(tags, self.payload_type, may_lack_list=True) for tags in (self.a, self.b)]
-        if self.payload_type is not None and not any(one.lists for one in contents):
+        if self.payload_type is not None and not any(content.lists for content in contents):
             names = " or ".join(dict.fromkeys(tag for tag, _ in (*self.a, *self.b)))
             raise PayloadListNotFoundError(f"of type {self.payload_type} in global tag {names}")
         return Comparison(contents[0], contents[1], self.window, self.key)

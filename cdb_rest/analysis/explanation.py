@@ -81,7 +81,7 @@ def explain(
     for tag in found:
         reasons = _explain(tag, moment, names)
         explanations += reasons
-        names = names - {one.payload_type for one in reasons if one.reason is Reason.VALID}
+        names = names - {reason.payload_type for reason in reasons if reason.reason is Reason.VALID}
     # The sort is stable, so that the order of the tags remains.
     explanations.sort(key=lambda one: one.payload_type.encode())
     return [tag.state for tag in found], explanations
@@ -90,7 +90,7 @@ def explain(
 def _find(tag: str, as_of: AsOf | None) -> _Tag:
     if as_of is not None:
         past = find_past(tag, as_of)
-        names = [one.payload_type for one in past_lists(past)]
+        names = [payload_list.payload_type for payload_list in past_lists(past)]
         return _Tag(tag, past_state(past.version, as_of), past.tag_id, past.number, names)
     state = read_state(tag, None)
     tag_id = GlobalTag.objects.values_list("id", flat=True).get(name=tag)

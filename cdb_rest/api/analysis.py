@@ -207,7 +207,7 @@ class CoverageView(StrictView):
     def get(self, request: Request, name: str) -> HttpResponseBase:
         query = request.query_params
         tags = read_tags(dict(query.lists()), TagParameters("base"), name)
-        types = [one for one in query.get("required", "").split(",") if one]
+        types = [item for item in query.get("required", "").split(",") if item]
         selection = Selection(tags, read_payload_type(query), read_window(query), types)
         window = selection.window
         parts = (selection.payload_type, *window.start, *window.end, types, settings.CDB_IOV_MODE)
@@ -307,8 +307,8 @@ def covered(request: HttpRequest, selection: Selection, digest: str) -> HttpResp
     def documents(batches: Iterable[list[TypeCoverage]]) -> Iterator[list[Document]]:
         nonlocal complete
         for batch in batches:
-            complete = complete and not any(one.gaps for one in batch)
-            yield [coverage_document(one) for one in batch]
+            complete = complete and not any(item.gaps for item in batch)
+            yield [coverage_document(item) for item in batch]
 
     def read() -> tuple[State, Iterator[bytes]]:
         contents = selection.read()
@@ -334,6 +334,6 @@ def explained(
 
     def read() -> tuple[State, Iterator[bytes]]:
         states, found = explain(tags=tags, moment=moment, payload_type=payload_type)
-        return combined(states), iter((dump([explanation_document(one) for one in found]),))
+        return combined(states), iter((dump([explanation_document(item) for item in found]),))
 
     return respond_cached(request, read, digest)

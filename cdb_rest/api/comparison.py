@@ -257,8 +257,8 @@ def summary(request: HttpRequest, scope: Scope, digest: str) -> HttpResponseBase
     def documents(batches: Iterable[list[TypeSummary]]) -> Iterator[list[Document]]:
         nonlocal total
         for batch in batches:
-            total += sum(one.differences for one in batch)
-            yield [summary_document(one) for one in batch]
+            total += sum(item.differences for item in batch)
+            yield [summary_document(item) for item in batch]
 
     def read() -> tuple[State, Iterator[bytes]]:
         comparison = scope.read()
@@ -284,12 +284,12 @@ def affected(scope: Scope, moments: Sequence[Moment] | None) -> HttpResponseBase
                 {
                     "affected": len(intervals),
                     "payload_types": types,
-                    "intervals": [interval_document(one) for one in intervals],
+                    "intervals": [interval_document(interval) for interval in intervals],
                 }
             )
             return
         groups = found.found()
-        documents = [{"payload_types": types, "moments": [list(one) for one in hit]} for types, hit in groups]
+        documents = [{"payload_types": types, "moments": [list(moment) for moment in hit]} for types, hit in groups]
         yield dump({"affected": sum(len(hit) for _, hit in groups), "groups": documents})
 
     return respond(pieces())

@@ -84,8 +84,13 @@ class WhoAmIView(StrictView):
                 "name": principal.name,
                 "method": principal.method,
                 "permissions": [
-                    {"role": str(one.role), "global_tags": one.tags, "payload_types": one.types, "rule": one.rule}
-                    for one in ([everything] if everything else principal.permissions)
+                    {
+                        "role": str(permission.role),
+                        "global_tags": permission.tags,
+                        "payload_types": permission.types,
+                        "rule": permission.rule,
+                    }
+                    for permission in ([everything] if everything else principal.permissions)
                 ],
                 "decision": decision,
             },

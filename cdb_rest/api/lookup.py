@@ -191,7 +191,7 @@ def lookups(queries: Sequence[LookupQuery], moments: Sequence[Moment]) -> HttpRe
 
 
 def _element(found: Result) -> Iterator[bytes]:
-    moments = [list(one) for one in found.moments]
+    moments = [list(moment) for moment in found.moments]
     if found.body is None:
         yield dump({"moments": moments, "same_as": found.same_as})
     else:

@@ -227,7 +227,7 @@ def past_payload_lists(name: str, as_of: AsOf, digest: str) -> Response:
     with snapshot():
         past = find_past(name, as_of)
         lists = past_lists(past)
-    names = {one.payload_type: one.name for one in lists}
+    names = {payload_list.payload_type: payload_list.name for payload_list in lists}
     return Response(dict(sorted(names.items())), headers=_headers(past, as_of, digest))
 
 
@@ -284,20 +284,20 @@ def documents_of_lists(past: Past, lists: list[PastList]) -> Iterator[Document]:
     """The nested documents of a tag's payload lists, without their IOVs."""
     columns = (
         {
-            "id": one.id,
-            "name": one.name,
+            "id": payload_list.id,
+            "name": payload_list.name,
             "global_tag__name": past.tag,
-            "payload_type__name": one.payload_type,
-            "created": one.created,
+            "payload_type__name": payload_list.payload_type,
+            "created": payload_list.created,
         }
-        for one in lists
+        for payload_list in lists
     )
     return documents_from(NestedPayloadList, columns)
 
 
 def documents_of_iovs(lists: list[PastList], starts: tuple[Moment, Moment] = ALL_STARTS) -> Iterator[Document]:
     """The documents of the payload lists' IOVs that start in a range, in the order of the lists and then by start."""
-    names = {one.id: one.name for one in lists}
+    names = {payload_list.id: payload_list.name for payload_list in lists}
     rows = past_iovs(lists, starts)
     return documents_from(
         PayloadIOVDocument, (row | {"payload_list__name": names[row["payload_list_id"]]} for row in rows)

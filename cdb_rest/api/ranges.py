@@ -94,7 +94,7 @@ def valid_parts(request: HttpRequest, selections: Sequence[Selection], digest: s
     mode = Mode(settings.CDB_IOV_MODE)
 
     def read() -> tuple[State, Iterator[Element]]:
-        found = [_valid_rows(one, is_only=len(selections) == 1) for one in selections]
+        found = [_valid_rows(selection, is_only=len(selections) == 1) for selection in selections]
         rows = found[0][1] if len(found) == 1 else overlaid([rows for _, rows in found])
         return combined([state for state, _ in found]), ((dump(_document(row, mode)),) for row in rows)
 

@@ -111,10 +111,10 @@ class GlobalTagRevertView(StrictView):
 def _document(reversion: Reversion, *, dry_run: bool) -> dict[str, Any]:
     types = reversion.types
     summary = (
-        f"payload lists attached: {sum(one.is_created or one.attached is not None for one in types)}, "
-        f"of them new: {sum(one.is_created for one in types)}; "
-        f"detached: {sum(one.detached is not None for one in types)}; "
-        f"payload IOVs removed: {sum(one.removed for one in types)}; added: {sum(one.added for one in types)}."
+        f"payload lists attached: {sum(item.is_created or item.attached is not None for item in types)}, "
+        f"of them new: {sum(item.is_created for item in types)}; "
+        f"detached: {sum(item.detached is not None for item in types)}; "
+        f"payload IOVs removed: {sum(item.removed for item in types)}; added: {sum(item.added for item in types)}."
     )
     return {
         "detail": f"Dry run, nothing was changed: {summary}" if dry_run else summary[0].upper() + summary[1:],
@@ -123,13 +123,13 @@ def _document(reversion: Reversion, *, dry_run: bool) -> dict[str, Any]:
         "revision": reversion.revision,
         "payload_types": [
             {
-                "payload_type": one.payload_type,
-                "list_detached": one.detached,
-                "list_attached": one.attached,
-                "list_created": one.is_created,
-                "payload_iovs_removed": one.removed,
-                "payload_iovs_added": one.added,
+                "payload_type": item.payload_type,
+                "list_detached": item.detached,
+                "list_attached": item.attached,
+                "list_created": item.is_created,
+                "payload_iovs_removed": item.removed,
+                "payload_iovs_added": item.added,
             }
-            for one in types
+            for item in types
         ],
     }

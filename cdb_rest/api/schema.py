@@ -67,7 +67,9 @@ class RouteSchema(AutoSchema):
         if "parameters" in operation:
             # A view with several paths declares the parameters of all of them; keep those of this path.
             operation["parameters"] = [
-                one for one in operation["parameters"] if one["in"] != "path" or f"{{{one['name']}}}" in self.path
+                parameter
+                for parameter in operation["parameters"]
+                if parameter["in"] != "path" or f"{{{parameter['name']}}}" in self.path
             ]
         main, *others = self._paths()
         if self.path == main:

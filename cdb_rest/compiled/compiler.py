@@ -141,8 +141,8 @@ def _find_past(tag: str, revision: int) -> _Source:
         "horizon": None,
     }
     found = sorted(past_lists(past), key=lambda one: one.payload_type)
-    lists: list[tuple[int, str, int | None]] = [(one.id, one.payload_type, None) for one in found]
-    values = _parameters(lists) | {"versions": [one.version for one in found]}
+    lists: list[tuple[int, str, int | None]] = [(item.id, item.payload_type, None) for item in found]
+    values = _parameters(lists) | {"versions": [item.version for item in found]}
     return _Source(fields, PAST_ROWS, values, lists, 0)
 
 

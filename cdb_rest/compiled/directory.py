@@ -78,9 +78,9 @@ class OpenFiles:
                 position += len(piece)
         with contextlib.suppress(OSError):
             # Linux before 5.14 does not know it; then each page is mapped when it is first used.
-            for one in self._maps:
-                for position in range(0, len(one), READ_BYTES):
-                    one.madvise(MADV_POPULATE_READ, position, min(READ_BYTES, len(one) - position))
+            for mapped in self._maps:
+                for position in range(0, len(mapped), READ_BYTES):
+                    mapped.madvise(MADV_POPULATE_READ, position, min(READ_BYTES, len(mapped) - position))
 
     def are_intact(self) -> bool:
         """Whether the files are as they were when they were opened: not written to, truncated or deleted."""

@@ -87,4 +87,4 @@ class Intervals:
 def joined(parts: Iterable[Moments]) -> Moments:
     """The moments of several arrays in one; there must be at least one array."""
     parts = list(parts)
-    return Moments(np.concatenate([one.majors for one in parts]), np.concatenate([one.minors for one in parts]))
+    return Moments(np.concatenate([part.majors for part in parts]), np.concatenate([part.minors for part in parts]))

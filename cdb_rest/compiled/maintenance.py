@@ -70,7 +70,7 @@ class Maintenance:
         if tag is not None:
             self._compile(tag)
         metrics.COMPILED_TAGS.set(len(self._manifests))
-        metrics.COMPILED_BYTES.set(sum(one.size for one in self._manifests.values()))
+        metrics.COMPILED_BYTES.set(sum(manifest.size for manifest in self._manifests.values()))
 
     def _take_lock(self) -> bool:
         directory.root().mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -96,7 +96,7 @@ class Maintenance:
     def _keep_to_budget(self) -> None:
         """Delete the compiled tags that were used least recently, if all of them are too large."""
         use = usage.read().use
-        total = sum(one.size for one in self._manifests.values())
+        total = sum(manifest.size for manifest in self._manifests.values())
 
         def last(name: str) -> float:
             return max(use[name].last if name in use else 0, self._manifests[name].compiled.timestamp())
@@ -117,13 +117,13 @@ class Maintenance:
         names = list(self._manifests)
         manifests = list(self._manifests.values())
         values = {
-            "names": [one.tag for one in manifests],
-            "versions": [one.version for one in manifests],
-            "tag_ids": [one.tag_id for one in manifests],
-            "revisions": [one.revision for one in manifests],
-            "changed": [one.changed for one in manifests],
-            "pasts": [one.is_past for one in manifests],
-            "frozens": [one.status == Status.FROZEN for one in manifests],
+            "names": [item.tag for item in manifests],
+            "versions": [item.version for item in manifests],
+            "tag_ids": [item.tag_id for item in manifests],
+            "revisions": [item.revision for item in manifests],
+            "changed": [item.changed for item in manifests],
+            "pasts": [item.is_past for item in manifests],
+            "frozens": [item.status == Status.FROZEN for item in manifests],
         }
         true = {position - 1 for (position,) in fetch_all(VALIDITY, values)}
         for index, (name, manifest) in enumerate(zip(names, manifests, strict=True)):
@@ -140,7 +140,7 @@ class Maintenance:
         }
         if not demand:
             return None
-        compiled = {one.tag for one in self._manifests.values() if not one.is_past}
+        compiled = {manifest.tag for manifest in self._manifests.values() if not manifest.is_past}
         best, most = None, 1.0
         for tag, lists, rows, is_frozen in fetch_all(SIZES, {"names": list(demand)}):
             saved = lists if is_frozen else max(0, lists - ASKING_LISTS)

@@ -95,12 +95,12 @@ class Manifest:
     @property
     def rows(self) -> int:
         """The number of rows."""
-        return sum(one.rows for one in self.lists)
+        return sum(payload_list.rows for payload_list in self.lists)
 
     @property
     def size(self) -> int:
         """The size of all files in bytes."""
-        return sum(one.size for one in self.files.values())
+        return sum(file.size for file in self.files.values())
 
     @property
     def key(self) -> tuple[int, int | None]:
@@ -120,7 +120,7 @@ class Manifest:
                 raise UnusableError("it has another format")
             for name in ("changed", "last_modified", "compiled"):
                 values[name] = values[name] and datetime.fromisoformat(values[name])
-            values["lists"] = tuple(CompiledList(*one) for one in values["lists"])
+            values["lists"] = tuple(CompiledList(*value) for value in values["lists"])
             values["files"] = {name: FileSum(*one) for name, one in values["files"].items()}
             return cls(**values)
         except (ValueError, TypeError, KeyError, AttributeError) as error:

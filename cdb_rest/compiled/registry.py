@@ -53,7 +53,7 @@ class Registry:
     def refresh(self) -> None:
         """Open new compiled tags, and close those that are gone. Raises `OSError`."""
         seen = directory.seals()
-        if seen == self._seen and all(one.is_intact() for one in self._open.values()):
+        if seen == self._seen and all(compiled.is_intact() for compiled in self._open.values()):
             return
         found: dict[str, CompiledTag] = {}
         for path in directory.paths():
@@ -64,11 +64,11 @@ class Registry:
         self._open = found
         # Of tags with the same name, one of which was deleted, the one that was compiled last counts.
         newest_last = sorted(found.values(), key=lambda one: one.manifest.compiled)
-        self._present = {one.manifest.tag: one for one in newest_last if not one.manifest.is_past}
+        self._present = {compiled.manifest.tag: compiled for compiled in newest_last if not compiled.manifest.is_past}
         self._past = {
-            (one.manifest.tag, one.manifest.revision): one
-            for one in newest_last
-            if one.manifest.past_version is not None
+            (compiled.manifest.tag, compiled.manifest.revision): compiled
+            for compiled in newest_last
+            if compiled.manifest.past_version is not None
         }
         self._seen = seen
 

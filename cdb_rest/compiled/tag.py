@@ -107,7 +107,11 @@ class CompiledTag:
         self.positions = {one.id: position for position, one in enumerate(manifest.lists)}
         self.by_name = {one.payload_type: position for position, one in enumerate(manifest.lists)}
         # The lists whose rows were written by transactions that may have been open, and these transactions.
-        self.young = {one.id: one.written_by for one in manifest.lists if one.written_by is not None}
+        self.young = {
+            payload_list.id: payload_list.written_by
+            for payload_list in manifest.lists
+            if payload_list.written_by is not None
+        }
         self.all = np.arange(len(manifest.lists))
         # Whether the database has said to this process that the files were made from it.
         self.is_confirmed = False
@@ -115,7 +119,7 @@ class CompiledTag:
         self.is_outdated = False
         # The changes in the version that the last lookup has found, if there were some.
         self.changes: Changes | None = None
-        self._sizes = np.array([one.rows for one in manifest.lists], np.int64)
+        self._sizes = np.array([payload_list.rows for payload_list in manifest.lists], np.int64)
         self._first = np.concatenate([np.zeros(1, np.int64), np.cumsum(self._sizes)])
         self._last = self._first[:-1] - 1
         self._files = OpenFiles(path, {name: one.size for name, one in manifest.files.items()})
@@ -155,7 +159,7 @@ class CompiledTag:
     def mask(self, ids: Iterable[int]) -> Booleans:
         """For each list, whether it has one of these ids. Raises `KeyError` if there is no list with an id."""
         found = np.zeros(len(self.all), np.bool_)
-        found[[self.positions[one] for one in ids]] = True
+        found[[self.positions[list_id] for list_id in ids]] = True
         return found
 
     def answer(self, starts: Integers, query: Query, others: Sequence[tuple[str, bytes]] = ()) -> bytes:
@@ -195,7 +199,7 @@ class CompiledTag:
                 rows.insert(place, row)
         if not added:
             return rows
-        types = [one.payload_type for one in self.manifest.lists]
+        types = [payload_list.payload_type for payload_list in self.manifest.lists]
         # In the order of the names' bytes, as in PostgreSQL; that of code points is the same.
         pairs = [*((types[position], row) for position, row in zip(positions, rows, strict=True)), *added]
         return [row for _, row in sorted(pairs, key=itemgetter(0))]

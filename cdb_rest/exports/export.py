@@ -81,7 +81,7 @@ def find_source(selection: Selection) -> Source:
 
 def _find_past_source(selection: Selection, as_of: AsOf) -> Source:
     past, kind = find_past(selection.global_tag, as_of), selection.payload_type
-    if kind is not None and kind not in {one.payload_type for one in past_lists(past)}:
+    if kind is not None and kind not in {payload_list.payload_type for payload_list in past_lists(past)}:
         check_payload_type(kind)
         raise _no_list(selection)
     values = {"tag_id": past.tag_id, "number": past.number, "payload_type": kind}

@@ -46,16 +46,18 @@ def read_change(
     if is_deleted or previous is None or previous.status != change.status:
         before |= {"status": previous.status} if previous else {}
         after |= {} if is_deleted else {"status": change.status}
-    was = {one.id: one for one in lists_at(change.tag_id, change.number - 1)}
-    now = {} if is_deleted else {one.id: one for one in lists_at(change.tag_id, change.number)}
-    _add_lists(before, [one for one in was.values() if one.id not in now])
-    _add_lists(after, [one for one in now.values() if one.id not in was])
+    was = {payload_list.id: payload_list for payload_list in lists_at(change.tag_id, change.number - 1)}
+    now = (
+        {} if is_deleted else {payload_list.id: payload_list for payload_list in lists_at(change.tag_id, change.number)}
+    )
+    _add_lists(before, [payload_list for payload_list in was.values() if payload_list.id not in now])
+    _add_lists(after, [payload_list for payload_list in now.values() if payload_list.id not in was])
     return before, after, _read_rows(was, now) if most is None else _first_rows(was, now, most)
 
 
 def _add_lists(side: dict[str, Any], lists: list[PastList]) -> None:
     if lists:
-        side["payload_lists"] = {one.payload_type: one.name for one in lists}
+        side["payload_lists"] = {payload_list.payload_type: payload_list.name for payload_list in lists}
 
 
 def _read_rows(was: dict[int, PastList], now: dict[int, PastList]) -> Iterator[tuple[str, Rows]]:
@@ -68,7 +70,7 @@ def _first_rows(was: dict[int, PastList], now: dict[int, PastList], most: int) -
     """The first rows of each side. A change may have millions, and a statement sorts the rows of all of its lists."""
     changed = _changed(was, now)
     for side, lists in (("before", was), ("after", now)):
-        of_side = [one for one in changed if one[0] in lists]
+        of_side = [row for row in changed if row[0] in lists]
         rows = chain.from_iterable(stream_rows(ROWS, _values([side], part)) for part in _growing(of_side))
         yield side, islice(_documents(rows, lists), most)
 
@@ -84,10 +86,10 @@ def _growing(lists: list[Versions]) -> Iterator[list[Versions]]:
 def _changed(was: dict[int, PastList], now: dict[int, PastList]) -> list[Versions]:
     """The payload lists that have changed, by id."""
     found = [
-        (one, was[one].version if one in was else None, now[one].version if one in now else None)
-        for one in sorted({*was, *now})
+        (item, was[item].version if item in was else None, now[item].version if item in now else None)
+        for item in sorted({*was, *now})
     ]
-    return [one for one in found if one[1] != one[2]]
+    return [item for item in found if item[1] != item[2]]
 
 
 def _values(sides: list[str], lists: list[Versions]) -> dict[str, Any]:

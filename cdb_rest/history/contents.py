@@ -144,8 +144,8 @@ def past_iovs(lists: Sequence[PastList], starts: tuple[Moment, Moment] = ALL_STA
     transaction.
     """
     values = {
-        "list_ids": [one.id for one in lists],
-        "versions": [one.version for one in lists],
+        "list_ids": [payload_list.id for payload_list in lists],
+        "versions": [payload_list.version for payload_list in lists],
         "first": starts[0].combined,
         "last": starts[1].combined,
     }

@@ -111,7 +111,7 @@ def read_tags(
             f"{names.revision} must be given once for each global tag; leave a value empty for the present "
             f"(got {len(revisions)} for {len(tags)}).",
         )
-    given = [{names.revision: one} if one else {} for one in revisions or [""] * len(tags)]
+    given = [{names.revision: item} if item else {} for item in revisions or [""] * len(tags)]
     return [(tag, parse_as_of(time | one, names[1:])) for tag, one in zip(tags, given, strict=True)]
 
 

@@ -177,7 +177,7 @@ def _changes(compiled: CompiledTag, version: str, changed: list[int], unchanged:
     """
     if unchanged is not None:
         return Changes(version, changed, compiled.mask(unchanged))
-    if all(one in compiled.positions for one in changed):
+    if all(list_id in compiled.positions for list_id in changed):
         return Changes(version, changed, ~compiled.mask(changed))
     return None
 

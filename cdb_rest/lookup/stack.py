@@ -70,7 +70,9 @@ class Stack:
         rows = [
             row._asdict() if first.as_objects else list(row) for _, row in sorted(chosen.items(), key=itemgetter(0))
         ]
-        window = Interval(max(one.start for one in windows), min(one.end for one in windows)) if with_window else None
+        window = (
+            Interval(max(item.start for item in windows), min(item.end for item in windows)) if with_window else None
+        )
         return StackResult(tuple(states), orjson.dumps(rows), window)
 
 
@@ -101,13 +103,13 @@ def look_up_many(stack: Stack, moments: Sequence[Moment]) -> Iterator[Result]:
     done: set[Moment] = set()
     numbers: dict[bytes, int] = {}
     pause = 0
-    for count, moment in enumerate(one for one in places if one not in done):
+    for count, moment in enumerate(item for item in places if item not in done):
         pause = max(pause - 1, 0)
         found = stack.look_up(moment, with_window=pause == 0)
         members = [moment]
         if found.window is not None:
             first, last = bisect_left(in_order, found.window.start), bisect_left(in_order, found.window.end)
-            members = sorted((one for one in in_order[first:last] if one not in done), key=places.__getitem__)
+            members = sorted((item for item in in_order[first:last] if item not in done), key=places.__getitem__)
             pause = 0 if len(members) > 1 else TRIED_EVERY
         done.update(members)
         number = numbers.setdefault(blake2b(found.body, digest_size=16).digest(), count)

@@ -94,7 +94,7 @@ def _restart_lists(*, global_tag: str | None, origin: Origin) -> tuple[list[Revi
     """
     _lock()
     faults = find_history_faults(global_tag=global_tag)
-    existing = {one.id: one for one in _unfrozen_lists(faults)}
+    existing = {item.id: item for item in _unfrozen_lists(faults)}
     faulty = {fault.list_id for fault in faults if fault.kind in OF_ROWS and fault.list_id is not None}
     ids = [
         list_id
@@ -161,7 +161,7 @@ def _repair_newest_changes(faults: Collection[HistoryFault], changes: Changes) -
 def _add_unrecorded(lists: Collection[PayloadList], changes: Changes) -> None:
     """Let the history of rows that other programs inserted begin now."""
     with connection.cursor() as cursor:
-        cursor.execute(UNRECORDED, {"list_ids": [one.id for one in lists]})
+        cursor.execute(UNRECORDED, {"list_ids": [item.id for item in lists]})
         unrecorded = {iov_id for _, iov_id in cursor.fetchall()}
     for payload_list in lists:
         iovs = PayloadIOV.objects.filter(payload_list=payload_list).order_by("comb_iov", "id")

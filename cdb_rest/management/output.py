@@ -28,7 +28,7 @@ Faults = Sequence[Fault | HistoryFault]
 
 def show_faults(command: BaseCommand, faults: Faults) -> None:
     """Print a table of faults, if there are any."""
-    rows = [(one.kind, one.global_tag or "-", one.payload_list or "-", one.description) for one in faults]
+    rows = [(fault.kind, fault.global_tag or "-", fault.payload_list or "-", fault.description) for fault in faults]
     if rows:
         command.stdout.write(table(("fault", "global tag", "payload list", "description"), rows))
 

@@ -57,7 +57,7 @@ class TextFormatter(JsonFormatter):
         """The record as a line, and a traceback in the lines after it."""
         members = self.members(record)
         time, traceback = members.pop("time"), members.pop("exception", "")
-        level, name, event = (members.pop(one) for one in ("level", "logger", "event"))
+        level, name, event = (members.pop(item) for item in ("level", "logger", "event"))
         rest = " ".join(f"{name}={value}" for name, value in members.items())
         line = f"{time:%Y-%m-%d %H:%M:%S}.{time.microsecond // 1000:03} [{level:8}] {event} [{name}] {rest}"
         return "\n".join(_escaped(part) for part in (line, *traceback.splitlines()))

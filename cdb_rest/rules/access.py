@@ -159,7 +159,7 @@ class Principal:
         """The first permission that gives the role for this tag and payload type; None if there is none."""
         if self.may_everything:
             return Permission(Role.ADMINISTRATOR, "writes are open to all clients")
-        covering = (one for one in self.permissions if one.covers(role, tag, payload_type))
+        covering = (permission for permission in self.permissions if permission.covers(role, tag, payload_type))
         return next(covering, None)
 
     def require(self, role: Role, tag: Object = None, payload_type: Object = None) -> None:

@@ -178,10 +178,10 @@ class Timeline(Generic[IOV]):
             del self._rows[start]
         touched = {id(cut.row) for cut in cuts}
         remaining = (
-            [one for one in near if id(one) not in touched] + [one for cut in cuts for one in _apply(cut)] + [row]
+            [item for item in near if id(item) not in touched] + [item for cut in cuts for item in _apply(cut)] + [row]
         )
-        self._rows |= {one.interval.start: one for one in remaining}
-        self._starts[first:last] = sorted(one.interval.start for one in remaining)
+        self._rows |= {item.interval.start: item for item in remaining}
+        self._starts[first:last] = sorted(item.interval.start for item in remaining)
         return cuts
 
     def rows(self) -> list[TimelineRow[IOV]]:

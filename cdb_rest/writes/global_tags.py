@@ -117,7 +117,7 @@ def _copy_present(source: str, target: str) -> tuple[GlobalTag, Changes, int]:
 
 def _copy_past(past: Past, target: str) -> tuple[GlobalTag, Changes, int]:
     original, lists = past_tag(past), past_lists(past)
-    kinds = {one.payload_type for one in lists}
+    kinds = {payload_list.payload_type for payload_list in lists}
     missing = kinds - set(PayloadType.objects.filter(name__in=kinds).values_list("name", flat=True))
     if missing:
         raise PayloadTypeNotFoundError(min(missing))

@@ -98,9 +98,9 @@ def _lock_or_create_tag(name: str, origin: Origin) -> tuple[GlobalTag, bool]:
 
 def _types(names: list[str]) -> tuple[list[PayloadType], int]:
     """Find or create the payload types. Returns them in the order of `names`, and how many of them were created."""
-    types = {one.name: one for one in PayloadType.objects.filter(name__in=names)}
+    types = {payload_type.name: payload_type for payload_type in PayloadType.objects.filter(name__in=names)}
     new = PayloadType.objects.bulk_create(PayloadType(name=name) for name in names if name not in types)
-    types |= {one.name: one for one in new}
+    types |= {created.name: created for created in new}
     return [types[name] for name in names], len(new)
 
 
@@ -109,11 +109,11 @@ def _lists(
 ) -> tuple[dict[str, PayloadList], list[PayloadList]]:
     """Find and lock, or create, the tag's payload lists. Returns all by type name, and those that were created."""
     found = PayloadList.objects.filter(global_tag=tag, payload_type__in=types).values_list("name", flat=True)
-    lists = {one.payload_type.name: one for one in lock_payload_lists(list(found)).values()}
+    lists = {item.payload_type.name: item for item in lock_payload_lists(list(found)).values()}
     new = create_lists([(kind, tag) for kind in types if kind.name not in lists])
     for payload_list in new:
         changes.attach(payload_list, tag.id)
-    return lists | {one.payload_type.name: one for one in new}, new
+    return lists | {created.payload_type.name: created for created in new}, new
 
 
 def _is_empty(payload_list: PayloadList) -> bool:

@@ -67,7 +67,7 @@ def attach_payload_iov(*, payload_list: str, iov_id: int, origin: Origin = UNKNO
         tag = target.global_tag
         origin.principal.require(Role.CONTRIBUTOR, tag.name if tag else None, target.payload_type.name)
         return Attachment(_get(iov_id), [])
-    source = next((one for one in lists.values() if one.id == iov.payload_list_id), None)
+    source = next((item for item in lists.values() if item.id == iov.payload_list_id), None)
     if iov.payload_list_id is not None and source is None:
         raise ConcurrentChangeError(f"Payload IOV {iov_id} was attached elsewhere at the same moment; try again.")
     if source:

@@ -78,10 +78,10 @@ def attach_payload_list(*, global_tag: str, payload_list: str, origin: Origin = 
         check_tag(source, Action.REMOVE_LIST, origin, payload_type)
     check_tag(target, Action.REMOVE_LIST if replaced else Action.ADD_LIST, origin, payload_type)
     changes = Changes()
-    for one in [moved, *replaced]:
-        changes.detach(one)
+    for item in [moved, *replaced]:
+        changes.detach(item)
     changes.attach(moved, target.id)
-    PayloadList.objects.filter(id__in=[one.id for one in replaced]).update(global_tag=None, updated=Now())
+    PayloadList.objects.filter(id__in=[item.id for item in replaced]).update(global_tag=None, updated=Now())
     PayloadList.objects.filter(id=moved.id).update(global_tag=target, updated=Now())
     changes.record(ChangeAction.ATTACH_LIST, origin)
     return _get(moved.id)
@@ -125,7 +125,7 @@ def _lock_for_attachment(
     tags = lock_global_tags({target_id, source_id} - {None})
     if target_id not in tags:
         raise GlobalTagNotFoundError(global_tag)
-    lists = {one.id: one for one in _lists_of_type(target_id, list_id).select_for_update()}
+    lists = {item.id: item for item in _lists_of_type(target_id, list_id).select_for_update()}
     moved = lists.pop(list_id, None)
     if moved is None:
         raise PayloadListNotFoundError(payload_list)

@@ -57,7 +57,7 @@ class Plan:
         for placement in placements:
             placement.iov.payload_list = placement.payload_list
         self._stored = [TimelineRow(iov, interval_of(iov)) for iov in _neighbours(placements)]
-        self._new = [TimelineRow(one.iov, interval_of(one.iov)) for one in placements]
+        self._new = [TimelineRow(item.iov, interval_of(item.iov)) for item in placements]
         self._timelines = self._make_timelines(protecting)
         self._numbers = {id(placement.iov): placement.number for placement in placements}
         taken = {} if equal_starts else {_start(row): row for row in self._stored}
@@ -139,7 +139,9 @@ def save_rows(payload_list: PayloadList, rows: Sequence[TimelineRow[PayloadIOV]]
 
 def remove_row(payload_list: PayloadList, iov: PayloadIOV, changes: Changes) -> None:
     """Note in `changes` that a stored `iov` leaves the list. The caller must delete or move it afterwards."""
-    rows = [TimelineRow(one, interval_of(one)) for one in _neighbours([Placement(iov, payload_list, since_only=True)])]
+    rows = [
+        TimelineRow(item, interval_of(item)) for item in _neighbours([Placement(iov, payload_list, since_only=True)])
+    ]
     place_rows(_supersede([(payload_list, rows, [row for row in rows if row.iov.id != iov.id])], changes))
 
 

@@ -91,11 +91,20 @@ class _Pair:
 
 def _lock_pairs(tag: GlobalTag, lists: Sequence[PastList]) -> list[_Pair]:
     """The lists of now and then by payload type, locked, except those of other tags."""
-    ids = [one.id for one in lists]
+    ids = [payload_list.id for payload_list in lists]
     found = PayloadList.objects.filter(Q(global_tag=tag) | Q(id__in=ids, global_tag=None)).order_by("id")
-    locked = {one.id: one for one in found.select_for_update(of=("self",)).select_related("payload_type")}
-    past = {(locked[one.id].payload_type.name if one.id in locked else one.payload_type): one for one in lists}
-    present = {one.payload_type.name: one for one in locked.values() if one.global_tag_id == tag.id}
+    locked = {item.id: item for item in found.select_for_update(of=("self",)).select_related("payload_type")}
+    past = {
+        (
+            locked[payload_list.id].payload_type.name if payload_list.id in locked else payload_list.payload_type
+        ): payload_list
+        for payload_list in lists
+    }
+    present = {
+        payload_list.payload_type.name: payload_list
+        for payload_list in locked.values()
+        if payload_list.global_tag_id == tag.id
+    }
     return [
         _Pair(kind, present.get(kind), past.get(kind), locked.get(past[kind].id) if kind in past else None)
         for kind in sorted(past.keys() | present.keys())

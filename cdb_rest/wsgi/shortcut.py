@@ -26,9 +26,11 @@ from cdb_rest.rules.errors import InvalidInputError
 
 PREFIX = "/api/cdb_rest/"
 # The hot reads with a fixed path, and all other fixed paths, which a pattern below may also match.
-FIXED = {PREFIX + path: one.hot for one in ROUTES for path in one.spellings if "<" not in path}
+FIXED = {PREFIX + path: item.hot for item in ROUTES for path in item.spellings if "<" not in path}
 # The routes with a name, which must be ASCII.
-NAMED = [(PREFIX + path.replace("str:", ""), one.hot) for one in ROUTES if one.hot for path in one.paths if "<" in path]
+NAMED = [
+    (PREFIX + path.replace("str:", ""), item.hot) for item in ROUTES if item.hot for path in item.paths if "<" in path
+]
 PATTERNS = [
     (re.compile(re.sub("<.*?>", "([!-.0-~ ]+)", route.rstrip("/")) + "/?"), kind, route) for route, kind in NAMED
 ]

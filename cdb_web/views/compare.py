@@ -69,11 +69,11 @@ def _compare(values: Mapping[str, str], query: QueryDict) -> dict[str, object]:
     if batch.has_changed:
         return {"batch": batch}
     part = replace(comparison, a=comparison.a.only(batch.names), b=comparison.b.only(batch.names))
-    types = [one for found in summaries(part) for one in found]
+    types = [item for found in summaries(part) for item in found]
     shown = {
         "batch": batch,
-        "types": [(one, interval_between(*one.first), interval_between(*one.last)) for one in types],
-        "total": sum(one.differences for one in types),
+        "types": [(summary, interval_between(*summary.first), interval_between(*summary.last)) for summary in types],
+        "total": sum(summary.differences for summary in types),
     }
     return shown | (_affected(comparison) if batch.is_all or values["affected"] else {})
 

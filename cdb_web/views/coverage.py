@@ -22,9 +22,9 @@ def coverage(request: HttpRequest, name: str) -> HttpResponse:
 
     By default, the window begins at the first start in the tag, and ends at the last end or just after the last start.
     """
-    names = [one.strip() for one in inputs.text(request.GET, "required").split(",")]
-    required = [one for one in names if one]
-    values = {one: inputs.text(request.GET, one) for one in ("since", "until", "rev", "type")}
+    names = [item.strip() for item in inputs.text(request.GET, "required").split(",")]
+    required = [item for item in names if item]
+    values = {item: inputs.text(request.GET, item) for item in ("since", "until", "rev", "type")}
     fixed = {"name": name, "values": values | {"required": ",".join(required)}}
     found, status = or_default(request.GET, lambda query: _coverage(query, name, required))
     return show_whole_or_part(request, "coverage.html", "coverage_rows.html", fixed | found, status=status)
@@ -34,7 +34,7 @@ def _coverage(query: Mapping[str, str], name: str, required: Sequence[str]) -> d
     contents = inputs.contents(query, name)
     window = inputs.window(query) or extent([lists[0] for lists in contents.lists.values()])
     payload_type = inputs.text(query, "type")
-    missing = [one for one in required if one not in contents.lists]
+    missing = [item for item in required if item not in contents.lists]
     if payload_type:
         contents = inputs.contents(query, name, payload_type)
     batch = next_batch(query, sizes_of(contents), contents.states)
@@ -42,12 +42,12 @@ def _coverage(query: Mapping[str, str], name: str, required: Sequence[str]) -> d
     if window is not None and not batch.has_changed:
         # Payload types without a list come last.
         selection = Selection([(name, inputs.revision(query))], None, window, [] if batch.after else missing)
-        found = [one for part in coverage_of(contents.only(batch.names), selection) for one in part]
+        found = [item for part in coverage_of(contents.only(batch.names), selection) for item in part]
     return {
         "window": window,
         "since": window and moment_text(window.start),
         "until": window and moment_text(interval_end(window)),
         "batch": batch,
-        "types": [(one, one.gaps[:MAX_SHOWN], len(one.gaps) - MAX_SHOWN) for one in found if one.gaps],
-        "complete": [one.payload_type for one in found if not one.gaps],
+        "types": [(item, item.gaps[:MAX_SHOWN], len(item.gaps) - MAX_SHOWN) for item in found if item.gaps],
+        "complete": [item.payload_type for item in found if not item.gaps],
     }

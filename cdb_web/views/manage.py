@@ -42,7 +42,7 @@ def manage(request: HttpRequest, name: str) -> HttpResponse:
             wanted = request.POST.get("status", "")
             if wanted == tag.status.name:
                 raise InvalidInputError(f"The global tag already has the status {wanted}.")
-            known = [one.name for one in values["statuses"]]
+            known = [value.name for value in values["statuses"]]
             if wanted not in known:
                 raise StatusNotFoundError(wanted, known)
             check_confirmed(request, name)

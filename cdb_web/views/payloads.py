@@ -21,7 +21,7 @@ def payloads(request: HttpRequest) -> HttpResponse:
     kind = kind if kind in KINDS else "payload_url"
     values: dict[str, object] = {"by": kind, "value": value, "kinds": KINDS, "removed": 1 if with_removed else None}
     if value:
-        payload = Payload(*(value if one == kind else None for one in KINDS))
+        payload = Payload(*(value if item == kind else None for item in KINDS))
         rows = list(islice(uses(payload, with_removed=with_removed), MAX_SHOWN + 1))
         values |= {"rows": rows[:MAX_SHOWN], "has_more": len(rows) > MAX_SHOWN, "max_shown": MAX_SHOWN}
     return show(request, "payloads.html", values)

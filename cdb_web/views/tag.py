@@ -29,7 +29,11 @@ def _tag(query: Mapping[str, str], name: str, changes: QuerySet[GlobalTagChange]
     as_of = inputs.revision(query)
     shown = changes.filter(revision=as_of.revision or 0) if as_of else changes
     lists = {payload_type: lists[0] for payload_type, lists in found.lists.items()}
-    names = dict(PayloadList.objects.filter(id__in=[one.id for one in lists.values()]).values_list("id", "name"))
+    names = dict(
+        PayloadList.objects.filter(id__in=[payload_list.id for payload_list in lists.values()]).values_list(
+            "id", "name"
+        )
+    )
     return {
         "rev": inputs.text(query, "rev"),
         "status": found.states[0].status,

@@ -42,7 +42,7 @@ def lanes(request: HttpRequest, name: str) -> HttpResponse:
         raise InvalidInputError(
             f"type: at most {MAX_LANES} payload types are accepted in one request (got {len(types)})."
         )
-    missing = [one for one in types if one not in found.lists]
+    missing = [payload_type for payload_type in types if payload_type not in found.lists]
     if missing:
         raise PayloadListNotFoundError(f"of type {missing[0]} in global tag {name}")
     axis = axis_of(request.GET, found)
@@ -60,8 +60,9 @@ def lanes(request: HttpRequest, name: str) -> HttpResponse:
             "labels": axis.labels(),
             "marker": axis.pixels(marker)[0] if marker and is_shown else None,
             "lanes": {
-                one: cached_lane(found, one, axis)._asdict() | _difference(request.GET, name, one, axis)
-                for one in types
+                payload_type: cached_lane(found, payload_type, axis)._asdict()
+                | _difference(request.GET, name, payload_type, axis)
+                for payload_type in types
             },
         }
     )
@@ -121,7 +122,7 @@ def axis_of(query: Mapping[str, str], contents: Contents) -> Axis:
     `InvalidInputError` or `django.db.Error`.
     """
     width = _number(query, "width", 1, MAX_WIDTH, DEFAULT_WIDTH)
-    lists = [one[0] for one in contents.lists.values()]
+    lists = [payload_list[0] for payload_list in contents.lists.values()]
     axis = Axis.of(_window(query, lists), width)
     if "left" in query or "right" in query:
         axis = axis.part(_share(query, "left", 0), _share(query, "right", 1))

@@ -84,7 +84,9 @@ def _command_section(app: Any, name: str) -> str:
     command = load_command_class(app, name)
     parser = command.create_parser("manage.py", name)
     common = {option for action in BaseCommand().create_parser("", "")._actions for option in action.option_strings}
-    actions = [one for one in parser._actions if not one.option_strings or not common.issuperset(one.option_strings)]
+    actions = [
+        item for item in parser._actions if not item.option_strings or not common.issuperset(item.option_strings)
+    ]
     help_text = cell(str(command.help))
     parts = [f"## `{name}`\n", textwrap.fill(help_text, 100, break_on_hyphens=False) + "\n", guide]
     if actions:
@@ -101,8 +103,8 @@ def _option_rows(parser: argparse.ArgumentParser, action: argparse.Action) -> st
     for choice, described in zip(action.choices, action._choices_actions, strict=True):
         own = action.choices[choice]
         rows.append(f"| `{choice}` | | {cell(described.help or '')} |\n")
-        options = [one for one in own._actions if one.dest != "help"]
-        rows += [_option_row(own, one).replace("| ", f"| `{choice}` ", 1) for one in options]
+        options = [item for item in own._actions if item.dest != "help"]
+        rows += [_option_row(own, option).replace("| ", f"| `{choice}` ", 1) for option in options]
     return "".join(rows)
 
 

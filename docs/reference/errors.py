@@ -5,9 +5,9 @@ from docs.reference.markdown import cell
 
 ERRORS: list[type[errors.CdbError]] = sorted(
     (
-        one
-        for one in vars(errors).values()
-        if isinstance(one, type) and issubclass(one, errors.CdbError) and one.__bases__ != (Exception,)
+        var
+        for var in vars(errors).values()
+        if isinstance(var, type) and issubclass(var, errors.CdbError) and var.__bases__ != (Exception,)
     ),
     key=lambda one: one.status,
 )

@@ -127,15 +127,21 @@ def main(arguments: Sequence[str]) -> int:
         return INTERRUPTED
     finally:
         _write(directory, played, seconds)
-    return 0 if all(one.is_good for one in played) else 1
+    return 0 if all(fault_played.is_good for fault_played in played) else 1
 
 
 def _write(directory: Path, played: Sequence[Played], seconds: float) -> None:
     if not played:
         return
-    table = pandas.DataFrame([one.cells for one in played])
+    table = pandas.DataFrame([fault_played.cells for fault_played in played])
     text = f"Wrong answers {table[WRONG].sum()}, acknowledged writes lost {table['lost'].sum()}"
-    texts = [EXPLANATION, *(f"{one.fault.name}: {one.fault.what}, until {one.fault.since}" for one in played)]
+    texts = [
+        EXPLANATION,
+        *(
+            f"{fault_played.fault.name}: {fault_played.fault.what}, until {fault_played.fault.since}"
+            for fault_played in played
+        ),
+    ]
     if seconds < FREEZE_SECONDS:
         texts.insert(0, f"Too short for a verdict: the faults lasted {seconds:g} s instead of {FREEZE_SECONDS:g} s.")
     path = report.write(
@@ -143,9 +149,9 @@ def _write(directory: Path, played: Sequence[Played], seconds: float) -> None:
         "Faults under load",
         table,
         verdict=text,
-        is_good=all(one.is_good for one in played),
+        is_good=all(fault_played.is_good for fault_played in played),
         texts=texts,
-        plots={one.fault.name: one.plot() for one in played if one.log.records},
+        plots={fault_played.fault.name: fault_played.plot() for fault_played in played if fault_played.log.records},
     )
     print(f"\n{table.to_string(index=False)}\n{texts[0] if seconds < FREEZE_SECONDS else ''}\n{text}.\n{path}")
 

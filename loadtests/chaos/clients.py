@@ -119,7 +119,7 @@ def read_nested(scene: Scene, log: Log, number: int) -> Iterator[None]:
     client = scene.client()
 
     def check(response: Response) -> str | None:
-        count = sum(len(one["payload_iov"]) for one in response.json["payload_lists"])
+        count = sum(len(item["payload_iov"]) for item in response.json["payload_lists"])
         return None if count == scene.frozen.items["payload_iov_count"] else f"{count} rows"
 
     while True:

@@ -118,5 +118,5 @@ def _is_deep(value: Any) -> bool:
     level = [value] if type(value) in (list, dict) else []
     for _ in range(LEVELS):
         inside = (container.values() if type(container) is dict else container for container in level)
-        level = [one for values in inside for one in values if type(one) in (list, dict)]
+        level = [item for values in inside for item in values if type(item) in (list, dict)]
     return bool(level)

@@ -180,8 +180,8 @@ def object_with_array(name: str, batches: Iterable[list[Document]], rest: Callab
     yield b'{"%s":[' % name.encode()
     separator = b""
     for batch in batches:
-        for one in batch:
-            yield separator + dump(one)
+        for item in batch:
+            yield separator + dump(item)
             separator = b","
         # The database may work for seconds before the next batch.
         yield b"\n"

@@ -90,7 +90,7 @@ class OneOrManyField(serializers.Field[list[Any], Any, Any, Any]):
         self._child = child
 
     def to_internal_value(self, data: Any) -> list[Any]:
-        return [self._child.run_validation(one) for one in (data if isinstance(data, list) else [data])]
+        return [self._child.run_validation(value) for value in (data if isinstance(data, list) else [data])]
 
 
 def tags_of(
@@ -100,5 +100,5 @@ def tags_of(
     given = {
         name: values[name] if isinstance(values[name], list) else [values[name]] for name in names if name in values
     }
-    texts = {name: ["" if one is None else str(one) for one in members] for name, members in given.items()}
+    texts = {name: ["" if member is None else str(member) for member in members] for name, members in given.items()}
     return read_tags(texts, names, first)

@@ -76,7 +76,7 @@ class Command(BaseCommand):
             if window.is_empty:
                 raise CommandError(f"--until must be after --since (got --since {start} and --until {end})")
             past = None if rev is None else AsOf(revision=rev)
-            selection = Selection([(tag, past), *((one, None) for one in base or ())], None, window, required)
+            selection = Selection([(tag, past), *((item, None) for item in base or ())], None, window, required)
             with snapshot():
                 contents = selection.read()
                 with tqdm(total=len(contents.lists), unit=" payload types", disable=None, leave=False) as bar:
@@ -86,12 +86,12 @@ class Command(BaseCommand):
         except CdbError as error:
             raise CommandError(str(error)) from error
         took = f"{time.monotonic() - begin:.1f} s"
-        gaps = [one for one in rows if one.gaps]
+        gaps = [row for row in rows if row.gaps]
         if not gaps:
             self.stdout.write(f"No gaps in {len(rows):,} payload types of {tag} ({took}).")
             return
         self.stdout.write(table(("payload type", "covered", "gap from", "up to"), _lines(gaps)))
-        missing = sum(not one.has_list for one in gaps)
+        missing = sum(not item.has_list for item in gaps)
         raise CommandError(
             f"{len(gaps):,} of {len(rows):,} payload types have gaps, {missing:,} of them without a payload list ({took})"
         )
@@ -100,14 +100,14 @@ class Command(BaseCommand):
 def _lines(gaps: list[TypeCoverage]) -> list[tuple[str, ...]]:
     lines: list[tuple[str, ...]] = []
     mode = Mode(settings.CDB_IOV_MODE)
-    for one in gaps:
+    for of_type in gaps:
         # Not 100 %, because there is a gap.
-        share = f"{min(one.covered, 0.999999):.4%}" if one.has_list else "no payload list"
-        for gap in one.gaps[:GAPS_PRINTED]:
+        share = f"{min(of_type.covered, 0.999999):.4%}" if of_type.has_list else "no payload list"
+        for gap in of_type.gaps[:GAPS_PRINTED]:
             since, until = gap.on_wire(mode)
-            lines.append((one.payload_type, share, str(since), "open" if until == END_OF_TIME else str(until)))
-        if len(one.gaps) > GAPS_PRINTED:
-            lines.append((one.payload_type, share, f"and {len(one.gaps) - GAPS_PRINTED:,} more", ""))
+            lines.append((of_type.payload_type, share, str(since), "open" if until == END_OF_TIME else str(until)))
+        if len(of_type.gaps) > GAPS_PRINTED:
+            lines.append((of_type.payload_type, share, f"and {len(of_type.gaps) - GAPS_PRINTED:,} more", ""))
     return lines
 
 

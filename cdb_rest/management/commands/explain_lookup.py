@@ -77,15 +77,15 @@ class Command(BaseCommand):
         query = LookupQuery(tag, Moment(*moment) if moment else _moment(pattern, seed))
         try:
             chosen = [STRATEGIES[strategy]] if strategy else STRATEGIES.values()
-            found = [explain(one, query, with_text=plan) for one in chosen]
+            found = [explain(item, query, with_text=plan) for item in chosen]
         except GlobalTagNotFoundError as error:
             raise CommandError(str(error)) from error
         if options["json"]:
-            self.stdout.write(json.dumps([asdict(one) for one in found], indent=2))
+            self.stdout.write(json.dumps([asdict(item) for item in found], indent=2))
             return
-        for one in found:
-            for text in one.texts:
-                self.stdout.write(f"-- {one.strategy}\n{text}\n")
+        for item in found:
+            for text in item.texts:
+                self.stdout.write(f"-- {item.strategy}\n{text}\n")
         self.stdout.write(_table(found))
         took = time.monotonic() - begin
         self.stdout.write(f"Strategies explained: {len(found)}, {tag} at {query.moment} ({took:.1f} s).")
@@ -102,17 +102,17 @@ def _moment(pattern: str, seed: int) -> Moment:
 def _table(found: list[Explanation]) -> str:
     rows = [
         (
-            one.strategy,
-            ", ".join(one.indexes()),
-            f"{one.total('Shared Hit Blocks') + one.total('Shared Read Blocks'):,}",
-            f"{one.total('Planning Time'):.1f} ms",
-            f"{one.total('Execution Time'):.1f} ms",
+            item.strategy,
+            ", ".join(item.indexes()),
+            f"{item.total('Shared Hit Blocks') + item.total('Shared Read Blocks'):,}",
+            f"{item.total('Planning Time'):.1f} ms",
+            f"{item.total('Execution Time'):.1f} ms",
         )
-        for one in found
+        for item in found
     ]
     advice = [
-        f"{one.strategy}: its index {one.missing_index} is missing (manage.py strategy_indexes create)"
-        for one in found
-        if one.missing_index
+        f"{item.strategy}: its index {item.missing_index} is missing (manage.py strategy_indexes create)"
+        for item in found
+        if item.missing_index
     ]
     return "\n".join([table(HEADER, rows), *advice])

@@ -22,7 +22,8 @@ class Command(BaseCommand):
         "Create a global tag of a known size. The same scenario, layout and seed give the same rows. "
         "An existing tag is not changed; an interrupted command leaves no rows. Scenarios: "
         + "; ".join(
-            f"{one.name}: {one.payload_types} payload types x {one.iovs_per_type:,} IOVs" for one in SCENARIOS.values()
+            f"{item.name}: {item.payload_types} payload types x {item.iovs_per_type:,} IOVs"
+            for item in SCENARIOS.values()
         )
         + "."
     )
