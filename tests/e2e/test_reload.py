@@ -81,7 +81,7 @@ class Readers:
 def test_a_reload_takes_new_settings_and_broken_code_changes_nothing(copied):
     service, project, file = copied
     with Readers(service) as readers:
-        broken = project / "cdb_rest" / "lookup" / "states.py"
+        broken = project / "cdb_rest" / "lookup" / "shared_reads.py"
         whole = broken.read_text()
         broken.write_text(whole + "\ndef broken(:\n")
         refused = reload(service, project)
