@@ -42,9 +42,9 @@ ORDER BY comb_iov ASC NULLS FIRST
 -- name: validity_parts
 -- The parts of a window in which a payload list has a valid row, in the order of their starts, with the payload. since and until are
 -- combined moments, until exclusive.
--- Parameters: since, until numeric: the window; inclusive boolean: whether ends are inclusive. Placeholder: {rows}: window_rows.sql.
+-- Parameters: since, until numeric: the window; inclusive boolean: whether ends are inclusive. Placeholder: {rows}: `window_rows`.
 -- A row is valid from its start up to its end, but not beyond the next start in the list, also if the row there is empty.
--- Expected plan: that of window_rows.sql.
+-- Expected plan: that of `window_rows`.
 SELECT since, until, payload_url, checksum, size, extra
 FROM (
     SELECT greatest(iov.comb_iov, %(since)s) AS since,
@@ -63,8 +63,8 @@ WHERE since < until
 
 -- name: overlaid_parts
 -- The parts of a window in which a payload is valid in the first of two or more payload lists that have a valid row, in the order of
--- their starts: the columns of validity_parts.sql. Neighbours may have the same payload.
--- Placeholders: {upper}: validity_parts.sql of the first list; {lower}: the parts of the others.
+-- their starts: the columns of `validity_parts`. Neighbours may have the same payload.
+-- Placeholders: {upper}: `validity_parts` of the first list; {lower}: the parts of the others.
 -- Each start of a part, and each end that no part follows at once, is an edge. Between edges nothing changes.
 SELECT since, until, payload[1] AS payload_url, payload[2] AS checksum, payload[3]::bigint AS size, payload[4] AS extra
 FROM (
@@ -106,10 +106,10 @@ WHERE since < until AND payload[1] IS NOT NULL
 -- payload_type, since and until (combined moments, until exclusive), a and b: {key, payload_url, checksum, size, revision} in each tag;
 -- the key is null if the tag has no valid payload. The intervals are maximal: neighbours with the same keys are merged.
 -- Parameters: by_checksum boolean: the key is the checksum, if there is one, instead of the URL; each_pair boolean: false merges
---   neighbours also if their payloads differ; and those of validity_parts.sql. Placeholders: {lists}: the payload types with their
---   lists; {a_parts}, {b_parts}: validity_parts.sql or overlaid_parts.sql of the lists of each tag.
+--   neighbours also if their payloads differ; and those of `validity_parts`. Placeholders: {lists}: the payload types with their
+--   lists; {a_parts}, {b_parts}: `validity_parts` or `overlaid_parts` of the lists of each tag.
 -- Parts that both tags have are left out first, so that only the others are merged.
--- Expected plan: for each payload type two of the scans of validity_parts.sql, one after the other; nothing is sorted across types.
+-- Expected plan: for each payload type two of the scans of `validity_parts`, one after the other; nothing is sorted across types.
 SELECT list.payload_type, span.since, span.until, span.a, span.b
 FROM {lists}
 CROSS JOIN LATERAL (
@@ -164,8 +164,8 @@ WHERE span.differs
 
 
 -- name: differences_jsonl
--- Send the rows of differences.sql, which replace {rows}, to the client as JSON objects, one per line.
--- Parameters: those of the rows. The CSV format is that of export_jsonl.sql.
+-- Send the rows of `differences`, which replace {rows}, to the client as JSON objects, one per line.
+-- Parameters: those of the rows. The CSV format is that of `export_jsonl`.
 COPY (
 SELECT '{"payload_type":' || to_json(found.payload_type) || ',"since":' || cdb_moment_json(found.since)
     || ',"until":' || cdb_end_json(found.until, %(inclusive)s)
@@ -182,7 +182,7 @@ FROM (
 
 -- name: differences_summary
 -- For each payload type that differs, in the order of the rows: its name, the number of differences, and since and until of the first
--- and of the last one. Parameters: those of differences.sql, whose text replaces {rows}.
+-- and of the last one. Parameters: those of `differences`, whose text replaces {rows}.
 SELECT payload_type, count(*), min(since), (min(ARRAY[since, until]))[2], max(since), (max(ARRAY[since, until]))[2]
 FROM (
 {rows}
@@ -195,9 +195,9 @@ ORDER BY payload_type COLLATE "C"
 -- For each payload type: the start of the first part of the window that a payload list covers, the end of the last one, the sums of
 -- the lengths of all parts and of their whole numbers (until minus since), and the starts and the ends of the gaps between them; all as
 -- combined moments, the ends exclusive. Nulls, and no gaps, if no part is covered.
--- Parameters: those of validity_parts.sql. Placeholders: {lists}: the payload types with their lists; {parts}: validity_parts.sql or
---   overlaid_parts.sql of these lists.
--- Expected plan: for each payload type the scans of validity_parts.sql, and a Sort of the parts.
+-- Parameters: those of `validity_parts`. Placeholders: {lists}: the payload types with their lists; {parts}: `validity_parts` or
+--   `overlaid_parts` of these lists.
+-- Expected plan: for each payload type the scans of `validity_parts`, and a Sort of the parts.
 SELECT list.payload_type, found.*
 FROM {lists}
 CROSS JOIN LATERAL (

@@ -111,7 +111,7 @@ WHERE actual.id = tag.id AND (tag.payload_lists_count, tag.payload_iov_count) <>
 
 -- name: touch_global_tags
 -- Raise the time of the last modification of all global tags, so that HTTP caches which compare times revalidate. The new time
--- is computed as in record_changes.sql. No parameters.
+-- is computed as in `record_changes`. No parameters.
 UPDATE "GlobalTag"
 SET last_modified = greatest(last_modified, date_trunc('second', clock_timestamp())) + interval '1 second'
 

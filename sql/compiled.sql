@@ -3,7 +3,7 @@
 
 -- name: call_lookup_since
 -- The result of a lookup in a compiled tag, as the function cdb_answer_since describes it: one row.
--- Parameters: those of call_lookup.sql; and of the compiled tag: database, compiled_version text, tag_id, revision, horizon, lists
+-- Parameters: those of `call_lookup`; and of the compiled tag: database, compiled_version text, tag_id, revision, horizon, lists
 --   bigint, changed timestamptz, young_lists, young_versions bigint[].
 SELECT version, status, modified, scope, answer, since, until, changed, unchanged
 FROM cdb_answer_since(
@@ -17,7 +17,7 @@ FROM cdb_answer_since(
 -- name: call_lookup_known
 -- The result of a lookup in a compiled tag of which it is known which lists have changed, as the function cdb_answer_known
 -- describes it: one row.
--- Parameters: those of call_lookup_since.sql, and known_version text, known_changed bigint[].
+-- Parameters: those of `call_lookup_since`, and known_version text, known_changed bigint[].
 SELECT version, status, modified, scope, answer, since, until, changed, unchanged
 FROM cdb_answer_known(
     %(tag)s, %(major)s, %(minor)s, %(only_valid)s, %(inclusive)s, %(as_objects)s,
@@ -94,7 +94,7 @@ CROSS JOIN LATERAL (
 
 
 -- name: compile_past_rows
--- The rows of compile_rows.sql for payload lists in given versions.
+-- The rows of `compile_rows` for payload lists in given versions.
 -- Parameters: list_ids bigint[], payload_types text[], versions integer[]: one element for each list; after, until numeric.
 SELECT (list.number - 1)::integer, iov.major_iov, iov.minor_iov, iov.major_iov_end, iov.minor_iov_end,
     json_build_array(

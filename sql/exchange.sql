@@ -14,7 +14,7 @@ SELECT set_config('statement_timeout', coalesce(%(milliseconds)s, current_settin
 --   exclusive; since_major, since_minor bigint: since in two parts; inclusive boolean: whether ends are inclusive.
 -- Each list has the rows that start in the window and, before them, the row that is valid at its first moment.
 -- There is no sort of the whole result: lists are read in order, and the rows of each list in the order of the index, so that
--- the first row is sent at once. This requires a nested loop in one process; export_settings.sql disables the alternatives.
+-- the first row is sent at once. This requires a nested loop in one process; `export_settings` disables the alternatives.
 -- Expected plan: for each list an Index Only Scan Backward of payload_iov_lookup without Filter and without Sort.
 SELECT list.payload_type, iov.payload_url, iov.checksum, iov.size, iov.major_iov, iov.minor_iov, iov.major_iov_end,
     iov.minor_iov_end, iov.extra AS revision
@@ -46,8 +46,8 @@ CROSS JOIN LATERAL (
 
 
 -- name: export_past_rows
--- The rows of an export of the past: those of export_rows.sql, for the payload lists and their versions after a change.
--- Parameters: tag_id, number bigint: tag and change; payload_type text (null: all); and the window of export_rows.sql.
+-- The rows of an export of the past: those of `export_rows`, for the payload lists and their versions after a change.
+-- Parameters: tag_id, number bigint: tag and change; payload_type text (null: all); and the window of `export_rows`.
 -- The row that was valid at the first moment of the window is found as by the function cdb_lookup_at.
 -- Lists are read in order. The present rows of a list have the order of the index; only the superseded ones are sorted.
 -- Expected plan: for each list a Merge Append of an Index Only Scan Backward of payload_iov_lookup and a Sort.
@@ -117,7 +117,7 @@ CROSS JOIN LATERAL (
 
 
 -- name: export_csv
--- Send the rows of export_rows.sql or export_past_rows.sql, which replace {rows}, to the client as CSV. Null is an unquoted empty
+-- Send the rows of `export_rows` or `export_past_rows`, which replace {rows}, to the client as CSV. Null is an unquoted empty
 -- value; an empty text is quoted. Parameters: those of the rows.
 COPY (
 {rows}
@@ -125,7 +125,7 @@ COPY (
 
 
 -- name: export_jsonl
--- Send the rows of export_rows.sql or export_past_rows.sql, which replace {rows}, to the client as JSON objects, one per line.
+-- Send the rows of `export_rows` or `export_past_rows`, which replace {rows}, to the client as JSON objects, one per line.
 -- Parameters: those of the rows.
 -- The text format of COPY would double backslashes. The CSV format leaves the lines unchanged, because its quote and
 -- delimiter are characters that JSON text never contains.
@@ -254,15 +254,15 @@ FROM (
 
 
 -- name: import_newest_first
--- The rows of import_rows.sql, which replace {rows}, by descending start. Parameters: those of import_rows.sql.
+-- The rows of `import_rows`, which replace {rows}, by descending start. Parameters: those of `import_rows`.
 SELECT number, payload_url, checksum, size, major_iov, minor_iov, major_iov_end, minor_iov_end, revision AS extra
 FROM ({rows}) AS imported
 ORDER BY comb_iov DESC
 
 
 -- name: import_into_empty_list
--- Insert the rows of import_rows.sql, which replace {rows}, into an empty payload list.
--- Parameters: list_id bigint; version integer: that of the list after the change; and those of import_rows.sql.
+-- Insert the rows of `import_rows`, which replace {rows}, into an empty payload list.
+-- Parameters: list_id bigint; version integer: that of the list after the change; and those of `import_rows`.
 -- The rows are ordered by descending start, as in the lookup's index, so that its pages are filled one after the other.
 INSERT INTO "PayloadIOV" (
     payload_url, checksum, size, major_iov, minor_iov, major_iov_end, minor_iov_end, extra, payload_list_id, added_in

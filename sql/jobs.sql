@@ -47,7 +47,7 @@ WHERE tag.name = %(name)s
 
 
 -- name: hot_payload_lists
--- The names of a tag's payload lists by payload type as a JSON object, with the validators of the tag as in hot_global_tag.sql.
+-- The names of a tag's payload lists by payload type as a JSON object, with the validators of the tag as in `hot_global_tag`.
 -- Parameters: name text; known text[].
 SELECT cdb_version(tag.revision, tag.updated, tag.xmin), tag_status.name,
     CASE WHEN tag.last_modified <= now() THEN tag.last_modified END,

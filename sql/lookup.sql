@@ -44,7 +44,7 @@ WHERE list.global_tag_id = %(tag_id)s
 
 -- name: call_lookup
 -- The result of a lookup with its validators: one row, whose columns are all null if there is no such tag.
--- Parameters: tag text; major, minor bigint; only_valid, inclusive, as_objects boolean (see lookup.sql);
+-- Parameters: tag text; major, minor bigint; only_valid, inclusive, as_objects boolean (see `lookup`);
 --   versions text[] and modified timestamptz: the client's validators, or null; with_window boolean.
 SELECT version, status, modified, answer, since, until
 FROM cdb_answer(
@@ -56,7 +56,7 @@ FROM cdb_answer(
 -- name: call_lookup_at
 -- The result of a lookup in the past: one row, whose revision is null if there is no such change.
 -- Parameters: tag text; revision bigint or time timestamptz: the state, the other one null; major, minor bigint; only_valid,
---   inclusive, as_objects boolean (see lookup.sql); versions text[]: the client's validators; with_window boolean.
+--   inclusive, as_objects boolean (see `lookup`); versions text[]: the client's validators; with_window boolean.
 SELECT revision, version, has_history, is_deleted, answer, since, until
 FROM cdb_answer_at(
     %(tag)s, %(revision)s, %(time)s, %(major)s, %(minor)s, %(only_valid)s, %(inclusive)s, %(as_objects)s, %(versions)s::text[],
@@ -115,12 +115,12 @@ WHERE pg_proc.oid = 'cdb_lookup'::regproc
 
 
 -- name: execute_lookup
--- Execute the statement that prepare_lookup.sql prepared. Parameters: those of lookup.sql.
+-- Execute the statement that `prepare_lookup` prepared. Parameters: those of `lookup`.
 EXECUTE explained_lookup (
     %(tag_id)s, %(major)s, %(minor)s, %(moment)s, %(only_valid)s, %(inclusive)s, %(as_objects)s
 )
 
 
 -- name: deallocate_lookup
--- Remove the statement that prepare_lookup.sql prepared, because the connection may be reused. No parameters.
+-- Remove the statement that `prepare_lookup` prepared, because the connection may be reused. No parameters.
 DEALLOCATE explained_lookup

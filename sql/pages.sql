@@ -3,9 +3,9 @@
 
 -- name: lane_rows
 -- Starts and ends of the rows of a payload list that may be valid in a window, by start, as four 64-bit integers each.
--- Parameters: list bigint, version integer: the list, and its version, null for the present; and those of window_rows.sql, whose text
+-- Parameters: list bigint, version integer: the list, and its version, null for the present; and those of `window_rows`, whose text
 --   replaces {rows}.
--- Expected plan: that of window_rows.sql.
+-- Expected plan: that of `window_rows`.
 COPY (
 SELECT major_iov, minor_iov, major_iov_end, minor_iov_end
 FROM (

@@ -126,10 +126,10 @@ INCLUDE (payload_url, checksum, size, major_iov, minor_iov, major_iov_end, minor
 
 
 -- name: drop_strategy_moment_index
--- Drop the index of create_strategy_moment_index.sql, complete or incomplete. No parameters.
+-- Drop the index of `create_strategy_moment_index`, complete or incomplete. No parameters.
 DROP INDEX CONCURRENTLY IF EXISTS payload_iov_strategy_moment
 
 
 -- name: drop_strategy_ascending_index
--- Drop the index of create_strategy_ascending_index.sql, complete or incomplete. No parameters.
+-- Drop the index of `create_strategy_ascending_index`, complete or incomplete. No parameters.
 DROP INDEX CONCURRENTLY IF EXISTS payload_iov_strategy_ascending

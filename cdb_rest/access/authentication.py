@@ -18,15 +18,12 @@ from cdb_rest.rules.access import ANY, PREFIX, Permission, Principal, Role, dige
 from cdb_rest.rules.errors import InvalidTokenError, TooManyAttemptsError
 
 KEY = "cdb.principal"
-
 # A longer header than any issuer's tokens need. gunicorn and nginx have limits of about this size, too.
 MAX_TOKEN_LENGTH = 8000
 SESSION = "session"
-
 # Whether tokens were valid at their last verification. The limit on invalid tokens does not apply to those that were, because
 # many clients can have the same address.
 _valid = cache("valid tokens", 600)
-
 # The key of a session with the claims of a person who logged in at an identity provider.
 CLAIMS = "oidc_claims"
 

@@ -10,7 +10,6 @@ from cdb_rest.access.issuers import Issuer, is_secure
 from cdb_rest.access.memory import cache
 
 PATH = "/.well-known/openid-configuration"
-
 # The time for each part of a response, and for the whole of it.
 PART_SECONDS = 2
 WHOLE_SECONDS = 10

@@ -15,7 +15,6 @@ from cdb_rest.rules.errors import InvalidInputError
 
 ASYMMETRIC = ("RS256", "ES256", "EdDSA")
 SYMMETRIC = "HS256"
-
 FIELDS = (
     "issuer",
     "audience",
@@ -29,9 +28,7 @@ FIELDS = (
     "client_secret_file",
     "scope",
 )
-
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
-
 # A shorter secret could be guessed from one token. Source: RFC 7518, section 3.2.
 MIN_SECRET_BYTES = 32
 MAX_LEEWAY_SECONDS = 300

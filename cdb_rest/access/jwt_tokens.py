@@ -12,7 +12,6 @@ from cdb_rest.rules.errors import InvalidTokenError
 
 # A verified token is remembered until it expires, at most for this time. Each request applies revocations and rules.
 VERIFIED_SECONDS = 600
-
 # Django's names of users have up to 150 characters. That of a person is the issuer's name, a colon and the subject.
 MAX_SUBJECT_LENGTH = 100
 _verified = cache("verified tokens", VERIFIED_SECONDS)

@@ -32,7 +32,6 @@ MAX_AGE_SECONDS = 2 * 24 * 3600
 RETRY_SECONDS = 60
 WAIT_SECONDS = 2
 MAX_KEYS = 100
-
 # The type of keys for each algorithm: a key of another type is not used.
 KEY_TYPES = {"RS256": "RSA", "ES256": "EC", "EdDSA": "OKP"}
 

@@ -20,7 +20,6 @@ ENDPOINTS = {
     "OIDC_OP_USER_ENDPOINT": "userinfo_endpoint",
     "OIDC_OP_JWKS_ENDPOINT": "jwks_uri",
 }
-
 FIXED = {
     "OIDC_USE_PKCE": True,
     "OIDC_USE_NONCE": True,

@@ -18,7 +18,6 @@ from cdb_rest.rules.access import NOTHING, Permission, escaped, is_pattern, matc
 
 # Revocations must take effect within 5 seconds.
 REFRESH_SECONDS = 2
-
 # OpenID Connect's own scopes, and those that ask for groups. All others are capabilities.
 OTHER_SCOPES = {"openid", "profile", "email", "address", "phone", "offline_access"}
 GROUP_SCOPES = ("wlcg", "eduperson")

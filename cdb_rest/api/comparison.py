@@ -124,7 +124,6 @@ class AffectedInput(Input):
 SUMMARY = OpenApiParameter(
     "summary", str, enum=["0", "1"], description="1: for each payload type, the number of differences instead of them."
 )
-
 KEY = OpenApiParameter(
     "by", str, enum=[*Key], description="Payloads with equal URLs (default) or equal checksums are the same."
 )

@@ -10,21 +10,17 @@ from typing import Any
 from cdb_rest.api.base.conversion import Document
 
 _documents: dict[str, Document] = json.loads(Path(__file__).with_suffix(".json").read_bytes())
-
 STATUS, PAYLOAD_TYPE, GLOBAL_TAG, PAYLOAD_LIST, PAYLOAD_IOV, CHANGE = (
     _documents[name] for name in ("status", "payload_type", "global_tag", "payload_list", "payload_iov", "change")
 )
-
 VALID_PAYLOAD_IOV = {"payload_type": "Pixel_Alignment"} | {
     name: PAYLOAD_IOV[name]
     for name in (
         "payload_url", "checksum", "size", "major_iov", "minor_iov", "major_iov_end", "minor_iov_end", "revision",
     )
 } | {"since": [1, 0], "until": [14, 2459]}  # fmt: skip
-
 COUNTED_PAYLOAD_LIST = PAYLOAD_LIST | {"iov_count": 10}
 NESTED_PAYLOAD_LIST = PAYLOAD_LIST | {"payload_iov": [PAYLOAD_IOV]}
-
 NESTED_GLOBAL_TAG = {name: GLOBAL_TAG[name] for name in ("id", "name", "author", "created", "updated")} | {
     "status": STATUS | {"description": "Everything may change."},
     "payload_lists": [NESTED_PAYLOAD_LIST],

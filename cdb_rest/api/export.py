@@ -20,7 +20,6 @@ from cdb_rest.rules.errors import InvalidInputError, invalid_field
 from cdb_rest.rules.names import CONTROL_CHARACTER
 
 MEDIA_TYPES = {Form.CSV: "text/csv; charset=utf-8", Form.JSONL: "application/x-ndjson"}
-
 QUERY = [
     OpenApiParameter("format", str, enum=[*Form], description="csv (default), or jsonl: one JSON object a line."),
     *WINDOW,

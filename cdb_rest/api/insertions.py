@@ -122,14 +122,12 @@ PAYLOAD = {
     "until": [6, 0],
     "dry_run": True,
 }
-
 SPLIT = {
     "id": 10,
     "payload_url": "Pixel_Alignment/tiny/000000_dcd93f5b.root",
     "before": {"since": [1, 0], "until": [14, 2459]},
     "after": [{"since": [1, 0], "until": [5, 0]}, {"since": [6, 0], "until": [14, 2459]}],
 }
-
 PLAN = {
     "detail": "Dry run, nothing was changed: payload IOVs inserted: 1; existing IOVs shortened, moved or split: 1; "
     "removed from their list: 0.",
@@ -151,7 +149,6 @@ PLAN = {
         }
     ],
 }
-
 BULK_ROW = {
     "payload_list": "Pixel_Alignment_1",
     "payload_url": "pixel/run5.root",

@@ -90,18 +90,14 @@ QUERY = [
     OpenApiParameter("shape", str, enum=["list", "dict"], description="Rows as arrays (default) or as objects."),
     OpenApiParameter("strict", str, enum=["0", "1"], description="1 leaves out IOVs that ended before the moment."),
 ]
-
 VALUE = {"oneOf": [{"type": "string", "nullable": True}, {"type": "integer"}]}
-
 ROW = {
     "oneOf": [
         {"type": "array", "items": VALUE, "minItems": len(COLUMNS), "maxItems": len(COLUMNS)},
         {"type": "object", "properties": dict.fromkeys(COLUMNS, VALUE), "required": list(COLUMNS)},
     ]
 }
-
 ROW_EXAMPLE = {"payload_type_name": "Pixel_Alignment"} | {name: PAYLOAD_IOV[name] for name in COLUMNS[1:]}
-
 lookup_schema = extend_schema(
     parameters=QUERY,
     examples=[

@@ -156,11 +156,9 @@ def _past(asked: Range, as_of: AsOf) -> tuple[State, Iterator[Document], Iterato
 
 
 START, END = ("startMajorIOV", "startMinorIOV"), ("endMajorIOV", "endMinorIOV")
-
 # As an end: no limit.
 UNLIMITED = "-1"
 END_NUMBER = NUMBER | {"minimum": -1}
-
 RANGE = [
     required("gtName", TEXT, "Name of the global tag.", "tiny"),
     required("startMajorIOV", NUMBER, "Major part of the first moment.", 0),
@@ -168,7 +166,6 @@ RANGE = [
     required("endMajorIOV", END_NUMBER, "Major part of the last moment; -1: the range has no end.", 1),
     required("endMinorIOV", END_NUMBER, "Minor part of the last moment; -1: the last one of the major part.", -1),
 ]
-
 VALID = [required("gtName", TEXT, "Name of the global tag.", "tiny"), *WINDOW, *AS_OF]
 
 

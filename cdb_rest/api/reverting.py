@@ -59,7 +59,6 @@ class RevertInput(Input):
 
 
 REQUEST = {"revision": 1, "comment": "The new gains were wrong", "dry_run": True}
-
 # After the example of a bulk insert, which splits an IOV.
 PLAN = {
     "detail": "Dry run, nothing was changed: payload lists attached: 0, of them new: 0; detached: 0; "

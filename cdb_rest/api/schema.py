@@ -32,7 +32,6 @@ class Error(Shape):
 PREFIX = "/api/cdb_rest/"
 LEGACY = "Legacy paths"
 LEGACY_SENTENCE = "The same operations at the paths that clients of nopayloaddb send. New clients use the paths above."
-
 ERROR = OpenApiResponse(
     Error,
     "Any error. Programs rely on the status and on `code`; `detail` is for people.",

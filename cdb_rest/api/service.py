@@ -46,14 +46,12 @@ class PublicSettingView(APIView):
 API = "/api/cdb_rest/"
 DESCRIPTION = {"docs": "/api/docs/", "schema": "/api/schema/"}
 SERVICE = {"service": "cdb", "api": API, **DESCRIPTION, "health": "/health/ready"}
-
 INDEX = {
     "lookup": f"{API}payload-iovs/query/?gtName={{gtName}}&majorIOV={{majorIOV}}&minorIOV={{minorIOV}}",
     "global_tags": f"{API}global-tags",
     "payload_types": f"{API}payload-types",
     **DESCRIPTION,
 }
-
 ICON = (Path(cdb_rest.__file__).parent / "static/cdb_rest/favicon.ico").read_bytes()
 
 
@@ -120,7 +118,6 @@ logger = logging.getLogger(__name__)
 COUNT, GLOBAL_TAGS, LIMIT = (
     named_sql.load(name) for name in ("count_global_tags", "metrics_global_tags", "limit_statement")
 )
-
 TIMEOUT_SECONDS = 2
 
 

@@ -12,7 +12,6 @@ from cdb_rest.strategies.indexes import complete_indexes
 from cdb_rest.strategies.registry import STRATEGIES, Strategy
 
 TEXT = {"type": "string"}
-
 ENTRY = {
     "type": "object",
     "properties": {

@@ -28,7 +28,6 @@ from cdb_rest.compiled.manifest import FILES, MANIFEST, Manifest, UnusableError,
 # Sizes and times of the files: they change with every write to a file, and with its deletion.
 Signature = tuple[tuple[int, int, int], ...]
 READ_BYTES = 2**21
-
 # Linux: map all pages of a range that are in the memory. Python has no name for it.
 MADV_POPULATE_READ = 22
 
@@ -99,7 +98,6 @@ def _close(files: Iterable[int]) -> None:
 
 SEAL = "seal.json"
 BOOT = Path("/proc/sys/kernel/random/boot_id")
-
 # In the name of a directory that is being written. The process that writes it has a lock on it.
 NEW = ".new-"
 

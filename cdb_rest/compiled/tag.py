@@ -18,11 +18,9 @@ from cdb_rest.rules.status import Status
 
 SIGNATURE = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 TRAILER = b"\xff\xff"
-
 # The number of columns; then each column with its length in front: the number of the list, the start and the end of the IOV; and
 # the length of the row's JSON array, which is the last column.
 COLUMNS = 6
-
 HEAD_TYPE = np.dtype(
     [
         ("columns", ">i2"),
@@ -39,13 +37,10 @@ HEAD_TYPE = np.dtype(
         ("text_length", ">i4"),
     ]
 )
-
 HEAD_BYTES = HEAD_TYPE.itemsize
-
 # The elements of a row's JSON array, as they are written.
 ELEMENT = re.compile(rb'"(?:[^"\\]|\\.)*"|-?\d+|null')
 ELEMENTS = 9
-
 # As json_build_object writes it.
 OBJECT = (
     b'{"payload_type_name" : %b, "payload_url" : %b, "checksum" : %b, "size" : %b, "major_iov" : %b, "minor_iov" : %b, '

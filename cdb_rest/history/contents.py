@@ -83,7 +83,6 @@ PAYLOAD_LISTS = named_sql.load("past_payload_lists")
 PAYLOAD_IOVS = load("past_payload_iovs")
 COUNTS = named_sql.load("past_counts")
 GLOBAL_TAG = named_sql.load("past_global_tag")
-
 # A range that contains the starts of all IOVs.
 ALL_STARTS = (Moment(0, 0), END_OF_TIME)
 

@@ -14,7 +14,6 @@ from cdb_rest.rules.moment import AFTER_ALL, Interval, Mode, Moment
 
 # Stands for the status in the state of all tags together, which have none.
 ALL_TAGS = "all tags"
-
 # Stand for the status in the state of a revision, which never changes, and in the state at a time, which may still change
 # if a write with an earlier time commits later.
 REVISION = "revision"
@@ -118,7 +117,6 @@ class Validators:
 
 
 NO_VALIDATORS = Validators()
-
 # `If-None-Match: *`: every state matches.
 ANY_STATE = Validators(("*",))
 

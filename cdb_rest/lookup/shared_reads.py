@@ -26,10 +26,8 @@ from cdb_rest.rules.errors import GlobalTagNotFoundError
 
 # More would take memory for what is of use for some seconds only.
 MOST_KEYS = 1000
-
 # Keys with the same lock wait for each other.
 LOCKS = 64
-
 # A request asks for itself if its turn does not come within this time, because the database does not respond.
 PATIENCE_SECONDS = 0.5
 

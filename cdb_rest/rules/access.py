@@ -15,7 +15,6 @@ import re2  # type: ignore[import-untyped]
 from cdb_rest.rules.errors import AuthenticationRequiredError, NotPermittedError, invalid_field
 
 ANY = ".*"
-
 # A pattern that matches no text: the set of excluded characters has every character.
 NOTHING = r"[^\x00-\x{10FFFF}]"
 

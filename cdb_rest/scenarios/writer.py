@@ -53,7 +53,6 @@ def prefetch(items: Iterator[Item], depth: int) -> Iterator[Iterator[Item]]:
 COPY = named_sql.load("copy_payload_iovs")
 REFRESH = named_sql.load("refresh_after_seeding")
 SEEDER = Origin("seed_scenario")
-
 # Rows of a chunk of text for COPY, and the maximum number of chunks that wait for the database.
 ROWS_PER_CHUNK = 5000
 CHUNKS_AHEAD = 8

@@ -70,7 +70,6 @@ WRITES = [
     for method in ("POST", "PUT", "DELETE")
     if hasattr(view, method.lower())
 ]
-
 READS = [re.sub(r"<str:(\w+)>", r"{}", paths[0]) for view, paths in views_and_paths() if hasattr(view, "get")]
 COUNTS = ["payload_lists_count", "payload_iov_count"]
 FLAT_TAG = ["id", "name", "author", "status", *COUNTS, "created", "updated", "revision"]
@@ -80,7 +79,6 @@ NAMED = ["id", "name", "created"]
 LIST = ["id", "name", "global_tag", "payload_type", "created"]
 NESTED_LIST = ["id", "name", "global_tag", "payload_type", "payload_iov", "created"]
 CUTS = ["trimmed", "moved", "split", "detached"]
-
 IOV = [
     "id",
     "payload_url",
@@ -95,7 +93,6 @@ IOV = [
     "revision",
     "inserted",
 ]
-
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 
 

@@ -50,12 +50,10 @@ def test_a_bug_is_500_in_json_and_logged(api, monkeypatch, caplog, settings, deb
 SECRETS = (
     'relation "GlobalTag" of db.example.org does not exist LINE 1: SELECT 5432 FROM /srv/cdb with password hunter2'
 )
-
 TELLING = re.compile(
     r'SELECT|INSERT|relation|hunter2|5432|\.py|/srv/|Traceback|psycopg|django|gunicorn|PostgreSQL|File "|CDB_|DATABASE_URL',
     re.IGNORECASE,
 )
-
 BODY = {
     "name": "n",
     "status": "unlocked",

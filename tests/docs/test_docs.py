@@ -117,7 +117,6 @@ def test_the_architecture_names_every_package(package):
 
 
 DECLARED = {variable.name: variable for variable in VARIABLES}
-
 # Names that look like settings: of compose.yaml, of a script and of examples.
 OTHER_NAMES = {
     "CDB_ADDRESS",
@@ -131,7 +130,6 @@ OTHER_NAMES = {
     "CDB_URL",
     "CDB_VERSION",
 }
-
 FILES = [
     *ROOT.glob("*.md"),
     *ROOT.glob("docs/*.md"),

@@ -19,7 +19,6 @@ from tests.e2e.service import JobClient
 USER = DATABASE = "cdb"
 SLOT = "standby"
 CATCH_UP_SECONDS = 120
-
 # At least as many as the primary has; otherwise the replica does not start.
 CONNECTIONS = "500"
 

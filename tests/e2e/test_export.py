@@ -15,13 +15,11 @@ from tests.e2e.test_metrics import workers
 TAG = "heavy-usage"
 ROWS = 500_000
 RUNNING = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '/*request_id=%*/ COPY%' AND state = 'active'"
-
 # What runs, waits, or idles inside a transaction.
 BUSY = (
     "SELECT count(*) FROM pg_stat_activity "
     "WHERE state <> 'idle' AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
 )
-
 KILL = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '/*request_id=%*/ COPY%' AND state = 'active'"
 
 

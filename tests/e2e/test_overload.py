@@ -22,7 +22,6 @@ SETTINGS = {
     "CDB_QUEUE_TIMEOUT_SECONDS": "2",
     "CDB_COMPILED_BYTES": "0",
 }
-
 HEAVY = ("global-tags/tiny/diff/tiny", "global-tags/tiny/export", "gt", "piov")
 
 

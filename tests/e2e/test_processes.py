@@ -16,7 +16,6 @@ from tests.e2e.test_metrics import workers
 from tests.programs import find
 
 LOOKUP = "payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0"
-
 # Within it, no process of a killed service is left.
 SECONDS = 15
 

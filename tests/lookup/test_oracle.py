@@ -30,7 +30,6 @@ NUMBERS = st.one_of(
     ),
     st.integers(0, OPEN),
 )
-
 MOMENTS = st.tuples(NUMBERS, NUMBERS)
 
 
@@ -49,7 +48,6 @@ LISTS = st.lists(
     ),
     max_size=4,
 )
-
 TYPE_NAMES = ["Gain", "Zeta", "alpha", "Élan"]
 
 

@@ -52,7 +52,6 @@ def read_rows(cursor: Any) -> dict[str, list[str]]:
 MIGRATIONS = Path("cdb_rest/migrations")
 RECORDED = Path("tests/migrations/recorded")
 SUMS = RECORDED / "SHA256SUMS"
-
 # What psql alone understands, comments, and settings, some of which older servers do not know.
 NOT_FOR_EVERY_SERVER = re.compile(r"^(\\|--|SET (?!check_function_bodies)).*\n", re.MULTILINE)
 

@@ -32,7 +32,6 @@ def test_each_pinned_package_runs_on_the_oldest_python():
 
 
 FOLDERS = (".ci", "deploy", "tests")
-
 SCRIPTS = sorted(
     str(path.relative_to(ROOT))
     for folder in FOLDERS
@@ -51,7 +50,6 @@ def test_shellcheck_finds_no_fault(script):
 # The order that depends_on gives; podman-compose itself could wait for health checks with systemd alone.
 ORDER = ("primary", "standby", "migrate", "lookups", "others", "compiler", "nginx")
 ENDING = ("migrate",)
-
 SECRETS = {
     # With what shells, URLs and SQL take for their own.
     "POSTGRES_PASSWORD": "super 'user'",

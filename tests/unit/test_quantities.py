@@ -15,7 +15,6 @@ from cdb_rest.rules.errors import ConcurrentChangeError
 
 UNITS = {Size: BYTES, Duration: SECONDS}
 amounts = st.floats(0, 1e9) | st.integers(0, 10**9)
-
 quantities = st.sampled_from(
     [
         (kind, unit, own)

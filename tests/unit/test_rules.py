@@ -58,7 +58,6 @@ def test_status_changes(old, new, error):
 
 NUMBERS = st.one_of(st.integers(0, 4), st.sampled_from([OPEN - 1, OPEN]))
 MOMENTS = st.builds(Moment, NUMBERS, NUMBERS)
-
 INTERVALS = st.builds(
     lambda one, other, mode: Interval.from_wire(*sorted([one, other]), mode), MOMENTS, MOMENTS, st.sampled_from(Mode)
 )

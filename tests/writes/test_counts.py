@@ -88,7 +88,6 @@ ACTIONS = [
     "raw update",
     "raw delete",
 ]
-
 NUMBER = st.integers(0, 5)
 
 

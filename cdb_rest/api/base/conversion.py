@@ -13,7 +13,6 @@ from drf_spectacular.utils import PolymorphicProxySerializer
 from rest_framework import serializers
 
 Document = dict[str, Any]
-
 # A serializer for rows of any model.
 Shape = serializers.Serializer[Any]
 

@@ -8,7 +8,6 @@ from cdb_rest.rules.moment import OPEN
 
 TEXT = {"type": "string"}
 NUMBER = {"type": "integer", "minimum": 0, "maximum": OPEN}
-
 # The parameters of `parse_as_of`.
 AS_OF = [
     OpenApiParameter(

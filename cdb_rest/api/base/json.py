@@ -15,12 +15,10 @@ from cdb_rest.observe.request_context import rendering
 
 # Maximum number of nested arrays and objects. The deepest valid body is an array of rows that contain moments.
 LEVELS = 16
-
 # Maximum number of values of a body, and of a row of a bulk request. Objects have about a dozen members; the rest of the
 # limit allows for commas in texts.
 VALUES = 10_000
 VALUES_OF_A_ROW = 32
-
 # A moment is an array of two numbers.
 VALUES_OF_A_MOMENT = 3
 

@@ -20,10 +20,8 @@ from cdb_rest.rules.errors import NotFoundError
 
 # Size of the pieces that are sent; each costs one or two system calls.
 PIECE_BYTES = 64 * 1024
-
 # A smaller piece is sent after this time, so that clients and proxies see that the response is being made.
 PIECE_SECONDS = 2
-
 # A body up to about this size is sent when it is complete, so that an error while it is made never truncates it; unless that
 # takes longer than `PIECE_SECONDS`.
 WHOLE_BYTES = 1024 * 1024

@@ -17,7 +17,6 @@ from cdb_rest.rules.errors import invalid_field
 from cdb_rest.rules.moment import END_OF_TIME, Interval, Mode, Moment
 
 MOMENT = {"type": "string", "pattern": "^[0-9]{1,19},[0-9]{1,19}$"}
-
 WINDOW = [
     OpenApiParameter("payload_type", str, description="Only the IOVs of this payload type."),
     OpenApiParameter(
