@@ -1,7 +1,6 @@
 """Compiled tags in random histories, and beside concurrent writers: no lookup differs from that of PostgreSQL."""
 
 import random
-import tempfile
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,9 +15,9 @@ from tests.histories.test_histories import Connection
 from tests.histories.writers import GRID, Race
 from tests.lookup.compiling import (
     compile_and_open,
-    compiled_tags_in,
     compiling_beside,
     damage,
+    delete_compiled,
     kinds,
     same_as_postgresql,
 )
@@ -32,14 +31,9 @@ DAMAGE = st.tuples(st.just("damage"), st.integers(0, 10**6))
 
 @settings(max_examples=examples(40), suppress_health_check=list(HealthCheck))
 @given(steps=st.lists(st.one_of(STEPS, STEPS, COMPILATION, DAMAGE), min_size=10, max_size=30))
-def test_random_histories(api, steps):
+def test_random_histories(api, compiled_tags, steps):
     clear()
-    # The tags of the example before are gone, also frozen ones, whose compiled tags would be used for good.
-    with tempfile.TemporaryDirectory() as directory, compiled_tags_in(directory):
-        play_and_compare(api, steps)
-
-
-def play_and_compare(api, steps):
+    delete_compiled()
     for kind in TYPES:
         api.post("pt", {"name": kind})
     api.post("gt", {"name": "a", "status": "unlocked"}).ok()

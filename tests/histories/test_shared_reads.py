@@ -14,7 +14,7 @@ from cdb_rest.lookup import shared_reads as states
 from cdb_rest.models import PayloadType
 from cdb_rest.observe.request_context import RequestContext, current_context
 from tests.histories.test_etags import STEPS, TAGS, TYPES, clear, paths, play
-from tests.lookup.compiling import compile_and_open, compiled_tags_in, insert
+from tests.lookup.compiling import compile_and_open, delete_compiled, insert
 from tests.profiles import examples
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -23,12 +23,6 @@ TAG, OTHER = TAGS
 PATHS = [path for path in paths() if not re.search(rf"[/=]{OTHER}\b", path)]
 # The path, the number of writes since the request began, and whether it has the ETag of the response before that.
 READS = st.lists(st.tuples(st.sampled_from(PATHS), st.integers(0, 2), st.booleans()), min_size=3, max_size=6)
-
-
-@pytest.fixture
-def compiled_tags(tmp_path):
-    with compiled_tags_in(tmp_path):
-        yield
 
 
 @pytest.fixture
@@ -65,6 +59,7 @@ def read(api, path, etag=None):
 @given(steps=st.lists(st.tuples(STEPS, st.booleans(), READS), min_size=5, max_size=15))
 def test_a_response_is_that_of_a_state_since_the_request_began(api, compiled_tags, waiting, steps):
     clear()
+    delete_compiled()
     for kind in TYPES:
         PayloadType.objects.get_or_create(name=kind)
     # When each state began, and the responses in it.

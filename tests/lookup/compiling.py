@@ -10,8 +10,10 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from unittest.mock import patch
 
+from django.conf import settings
 from django.db import connection
 from django.test import override_settings
 from prometheus_client import REGISTRY
@@ -65,6 +67,13 @@ def compiled_tags_in(path):
             yield
         finally:
             registry.forget()
+
+
+def delete_compiled():
+    """Delete all compiled tags, after a test has deleted the rows of tags: a frozen one would be used for good."""
+    for part in Path(settings.CDB_COMPILED_DIR).iterdir():
+        shutil.rmtree(part) if part.is_dir() else part.unlink()
+    registry.forget()
 
 
 def compile_and_open(tag, revision=None):
