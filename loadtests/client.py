@@ -1,4 +1,4 @@
-"""The HTTP client of the load tests. It measures each call, tells apart how a request can fail, and hides no failure."""
+"""The HTTP client of the load tests. It measures each call, and distinguishes incomplete responses from error statuses."""
 
 import http.client
 import json
@@ -40,8 +40,9 @@ class Response:
     @property
     def is_refusal(self) -> bool:
         """Whether it is a valid response to overload or an outage: 504, JSON with detail and code, Retry-After."""
-        has_members = isinstance(self.json, dict) and {"detail", "code"} <= set(self.json)
-        return self.status == 504 and has_members and self.headers.get("retry-after", "").isdecimal()
+        if self.status != 504 or not self.headers.get("retry-after", "").isdecimal():
+            return False
+        return isinstance(self.json, dict) and {"detail", "code"} <= set(self.json)
 
 
 class Client:

@@ -103,7 +103,7 @@ class Writer:
 def read(directory: Path) -> pandas.DataFrame:
     """All requests and jobs of a recording by the time at which they were due, with the columns of `Request`.
 
-    `due`, `begin` and `end` are seconds since the first one was due, `ms` is the time from then until the end. Raises
+    `due`, `begin` and `end` are seconds since the first one was due, `ms` is the time from `due` to `end` of the row in milliseconds. Raises
     `ValueError` if there are none.
     """
     kinds = {"user": "category", "name": "category", "method": "category", "outcome": "category", "detail": str}

@@ -1,4 +1,4 @@
-"""Verification of tokens (JWT) of other issuers, by PyJWT."""
+"""Tokens (JWT) of identity providers: their verification by PyJWT, which is remembered, their revocation and permissions."""
 
 import time
 from datetime import UTC, datetime, timedelta

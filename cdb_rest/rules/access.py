@@ -1,4 +1,4 @@
-"""Who may do what: roles, permissions on global tags and payload types, and principals, who have permissions."""
+"""Who may do what: roles, permissions on tags and payload types by patterns, principals, origins of changes, API tokens."""
 
 import hashlib
 import re
@@ -205,7 +205,8 @@ class Origin:
     principal: Principal = SYSTEM
 
 
-UNKNOWN = Origin()
+# The origin of changes by commands and tests, which may do everything.
+BY_THE_SYSTEM = Origin()
 ALPHABET = string.digits + string.ascii_letters
 RANDOM_LENGTH = 36
 CHECKSUM_LENGTH = 6

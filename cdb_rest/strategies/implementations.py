@@ -1,4 +1,4 @@
-"""The lookups of strategies: the own one of the service, and those by the ORM."""
+"""Lookups of strategies, to compare their speed: the function of the service, the statement inside it, and two by the ORM."""
 
 from collections.abc import Iterable
 from itertools import starmap

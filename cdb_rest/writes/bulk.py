@@ -3,7 +3,7 @@
 from typing import Any
 
 from cdb_rest.models import ChangeAction, PayloadIOV, PayloadList
-from cdb_rest.rules.access import UNKNOWN, Origin
+from cdb_rest.rules.access import BY_THE_SYSTEM, Origin
 from cdb_rest.rules.errors import PayloadListNotFoundError, invalid_field
 from cdb_rest.rules.status import Action
 from cdb_rest.writes.change_log import Changes
@@ -14,7 +14,7 @@ from cdb_rest.writes.transactions import write
 
 
 @write
-def insert_payload_iovs(*, rows: list[dict[str, Any]], origin: Origin = UNKNOWN) -> int:
+def insert_payload_iovs(*, rows: list[dict[str, Any]], origin: Origin = BY_THE_SYSTEM) -> int:
     """Insert many IOVs into payload lists in the order given, all or none. Returns the number of rows.
 
     Each row has the columns of `PayloadIOV`; its `payload_list` is a name. A row with an end is attached by the interval

@@ -14,7 +14,7 @@ from cdb_rest.models import (
     PayloadType,
 )
 from cdb_rest.models import payload_iov as payload_columns
-from cdb_rest.rules.access import UNKNOWN, All, Origin, Role
+from cdb_rest.rules.access import BY_THE_SYSTEM, All, Origin, Role
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import (
     ConcurrentChangeError,
@@ -35,7 +35,7 @@ CLONE_PAST = payload_columns.load("clone_past")
 
 
 @write
-def create_status(*, name: str, description: str = "", origin: Origin = UNKNOWN) -> GlobalTagStatus:
+def create_status(*, name: str, description: str = "", origin: Origin = BY_THE_SYSTEM) -> GlobalTagStatus:
     """Create a status.
 
     Raises `NameTakenError`, `InvalidInputError` if the name differs from a built-in status only in case, or the errors of
@@ -50,7 +50,7 @@ def create_status(*, name: str, description: str = "", origin: Origin = UNKNOWN)
 
 @write
 def create_global_tag(
-    *, name: str, status: str, author: str = "", description: str = "", origin: Origin = UNKNOWN
+    *, name: str, status: str, author: str = "", description: str = "", origin: Origin = BY_THE_SYSTEM
 ) -> GlobalTag:
     """Create an empty tag.
 
@@ -78,7 +78,9 @@ def add_global_tag(*, name: str, status: str, author: str, description: str) -> 
 
 
 @write
-def clone_global_tag(*, source: str, target: str, as_of: AsOf | None = None, origin: Origin = UNKNOWN) -> GlobalTag:
+def clone_global_tag(
+    *, source: str, target: str, as_of: AsOf | None = None, origin: Origin = BY_THE_SYSTEM
+) -> GlobalTag:
     """Create the unlocked tag `target` with copies of all lists and IOVs of `source`, which may have any status.
 
     `as_of` selects a state in the past, also of a tag that was deleted. Raises `GlobalTagNotFoundError`,
@@ -140,7 +142,7 @@ def _copy_past(past: Past, target: str) -> tuple[GlobalTag, Changes, int]:
 
 
 @write
-def change_status(*, name: str, status: str, origin: Origin = UNKNOWN) -> GlobalTag:
+def change_status(*, name: str, status: str, origin: Origin = BY_THE_SYSTEM) -> GlobalTag:
     """Change the status of a tag. If an unfrozen tag has this status already, nothing changes.
 
     Raises `GlobalTagNotFoundError`, `StatusNotFoundError`, `TagFrozenError`, `StatusChangeRefusedError`,
@@ -161,7 +163,7 @@ def change_status(*, name: str, status: str, origin: Origin = UNKNOWN) -> Global
 
 
 @write
-def delete_global_tag(*, name: str, keep_history: bool = True, origin: Origin = UNKNOWN) -> None:
+def delete_global_tag(*, name: str, keep_history: bool = True, origin: Origin = BY_THE_SYSTEM) -> None:
     """Delete a tag with its lists and their IOVs. Its change log is kept.
 
     Its past can still be asked for, unless `keep_history` is false; then it can no longer.

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 from django.db import transaction
 
 from cdb_rest.models import ChangeAction, GlobalTag, PayloadIOV, PayloadList, PayloadType
-from cdb_rest.rules.access import UNKNOWN, Origin
+from cdb_rest.rules.access import BY_THE_SYSTEM, Origin
 from cdb_rest.rules.errors import GlobalTagNotFoundError
 from cdb_rest.rules.status import Action, Status, is_protected
 from cdb_rest.writes import import_file
@@ -39,7 +39,7 @@ class ImportResult:
 
 @write
 def import_payload_iovs(
-    *, file: BinaryIO, global_tag: str, dry_run: bool = False, progress: Progress, origin: Origin = UNKNOWN
+    *, file: BinaryIO, global_tag: str, dry_run: bool = False, progress: Progress, origin: Origin = BY_THE_SYSTEM
 ) -> ImportResult:
     """Insert all rows of a CSV file into a tag, or none. A dry run stores nothing.
 

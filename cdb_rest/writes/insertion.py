@@ -6,7 +6,7 @@ from typing import Any
 from django.db import transaction
 
 from cdb_rest.models import ChangeAction, GlobalTag, PayloadIOV, PayloadList, PayloadType
-from cdb_rest.rules.access import UNKNOWN, Origin
+from cdb_rest.rules.access import BY_THE_SYSTEM, Origin
 from cdb_rest.rules.errors import CdbError, GlobalTagNotFoundError, InvalidInputError, PayloadTypeNotFoundError
 from cdb_rest.rules.status import Action
 from cdb_rest.writes.change_log import Changes
@@ -51,7 +51,7 @@ class Target:
 
 
 @write
-def insert_payloads(*, rows: list[dict[str, Any]], dry_run: bool = False, origin: Origin = UNKNOWN) -> Insertion:
+def insert_payloads(*, rows: list[dict[str, Any]], dry_run: bool = False, origin: Origin = BY_THE_SYSTEM) -> Insertion:
     """Insert IOVs in the order given, all or none. Missing payload lists are created. A dry run stores nothing.
 
     Each row has the names `global_tag` and `payload_type`, the columns of `PayloadIOV`, and `since_only`. If this is

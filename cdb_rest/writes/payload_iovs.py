@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cdb_rest.models import ChangeAction, PayloadIOV, PayloadList
-from cdb_rest.rules.access import UNKNOWN, Origin, Role
+from cdb_rest.rules.access import BY_THE_SYSTEM, Origin, Role
 from cdb_rest.rules.errors import (
     ConcurrentChangeError,
     PayloadIOVNotFoundError,
@@ -21,7 +21,7 @@ from cdb_rest.writes.transactions import write
 
 
 @write
-def create_payload_iov(*, values: dict[str, Any], origin: Origin = UNKNOWN) -> PayloadIOV:
+def create_payload_iov(*, values: dict[str, Any], origin: Origin = BY_THE_SYSTEM) -> PayloadIOV:
     """Create a detached IOV from the values of columns of `PayloadIOV`.
 
     Raises `InvalidInputError` for an empty interval or a negative number, and the errors of missing permissions.
@@ -42,7 +42,7 @@ class Attachment:
 
 
 @write
-def attach_payload_iov(*, payload_list: str, iov_id: int, origin: Origin = UNKNOWN) -> Attachment:
+def attach_payload_iov(*, payload_list: str, iov_id: int, origin: Origin = BY_THE_SYSTEM) -> Attachment:
     """Attach an IOV to a list: its payload becomes valid in its whole interval, and nothing else changes.
 
     An open IOV detaches all later IOVs of the list, unlike in a bulk insert.
@@ -89,7 +89,7 @@ def attach_payload_iov(*, payload_list: str, iov_id: int, origin: Origin = UNKNO
 
 @write
 def delete_payload_iov(
-    *, global_tag: str, payload_type: str, start: Moment, end: Moment = END_OF_TIME, origin: Origin = UNKNOWN
+    *, global_tag: str, payload_type: str, start: Moment, end: Moment = END_OF_TIME, origin: Origin = BY_THE_SYSTEM
 ) -> None:
     """Delete the IOV of a tag and payload type with exactly this start and end, in the wire format.
 

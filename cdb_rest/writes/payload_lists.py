@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 
 from cdb_rest import named_sql
 from cdb_rest.models import ChangeAction, GlobalTag, PayloadList, PayloadType
-from cdb_rest.rules.access import UNKNOWN, Origin, Role
+from cdb_rest.rules.access import BY_THE_SYSTEM, Origin, Role
 from cdb_rest.rules.errors import (
     ConcurrentChangeError,
     GlobalTagNotFoundError,
@@ -25,7 +25,7 @@ CREATE = named_sql.load("create_payload_lists")
 
 
 @write
-def create_payload_list(*, payload_type: str, origin: Origin = UNKNOWN) -> PayloadList:
+def create_payload_list(*, payload_type: str, origin: Origin = BY_THE_SYSTEM) -> PayloadList:
     """Create an empty, detached list named ``<payload type>_<id>``.
 
     Raises `PayloadTypeNotFoundError`, or the errors of missing permissions.
@@ -60,7 +60,7 @@ def create_lists(wanted: Sequence[tuple[PayloadType, GlobalTag | None]]) -> list
 
 
 @write
-def attach_payload_list(*, global_tag: str, payload_list: str, origin: Origin = UNKNOWN) -> PayloadList:
+def attach_payload_list(*, global_tag: str, payload_list: str, origin: Origin = BY_THE_SYSTEM) -> PayloadList:
     """Attach a list to a tag. The tag's current list of the same type, if any, is detached.
 
     If the list is attached to this tag already, nothing changes. If it is attached to another tag, it is moved; then
@@ -88,7 +88,7 @@ def attach_payload_list(*, global_tag: str, payload_list: str, origin: Origin = 
 
 
 @write
-def delete_payload_list(*, name: str, origin: Origin = UNKNOWN) -> None:
+def delete_payload_list(*, name: str, origin: Origin = BY_THE_SYSTEM) -> None:
     """Delete an empty list.
 
     Raises `PayloadListNotFoundError`, `PayloadListNotEmptyError`, `TagLockedError`, `TagFrozenError`, or those of missing

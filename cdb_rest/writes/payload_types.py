@@ -1,13 +1,13 @@
 """Write services for payload types: create, delete."""
 
 from cdb_rest.models import PayloadType
-from cdb_rest.rules.access import UNKNOWN, Origin, Role
+from cdb_rest.rules.access import BY_THE_SYSTEM, Origin, Role
 from cdb_rest.rules.errors import PayloadTypeInUseError, PayloadTypeNotFoundError
 from cdb_rest.writes.transactions import write
 
 
 @write
-def create_payload_type(*, name: str, description: str = "", origin: Origin = UNKNOWN) -> PayloadType:
+def create_payload_type(*, name: str, description: str = "", origin: Origin = BY_THE_SYSTEM) -> PayloadType:
     """Create a payload type. Raises `NameTakenError`, or the errors of missing permissions."""
     origin.principal.require(Role.CONTRIBUTOR, None, name)
     created = PayloadType.objects.create(name=name, description=description)
@@ -16,7 +16,7 @@ def create_payload_type(*, name: str, description: str = "", origin: Origin = UN
 
 
 @write
-def delete_payload_type(*, name: str, origin: Origin = UNKNOWN) -> None:
+def delete_payload_type(*, name: str, origin: Origin = BY_THE_SYSTEM) -> None:
     """Delete a payload type.
 
     Raises `PayloadTypeNotFoundError`, `PayloadTypeInUseError` if a payload list has it, or the errors of missing

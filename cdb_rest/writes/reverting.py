@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 
 from cdb_rest.history.contents import PastList, past_lists
 from cdb_rest.models import ChangeAction, GlobalTag, PayloadList, PayloadType
-from cdb_rest.rules.access import UNKNOWN, All, Origin, Role
+from cdb_rest.rules.access import BY_THE_SYSTEM, All, Origin, Role
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.status import Action, check_permitted
 from cdb_rest.writes.change_log import Changes
@@ -47,7 +47,7 @@ class Reversion:
 
 
 @write
-def revert_global_tag(*, name: str, revision: int, dry_run: bool = False, origin: Origin = UNKNOWN) -> Reversion:
+def revert_global_tag(*, name: str, revision: int, dry_run: bool = False, origin: Origin = BY_THE_SYSTEM) -> Reversion:
     """Give a tag the payload lists and IOVs that it had at a revision, as one change. A dry run stores nothing.
 
     The status of the tag does not change. If the tag already has the contents of that revision, nothing changes, even if

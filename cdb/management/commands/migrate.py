@@ -1,4 +1,4 @@
-"""manage.py migrate"""
+"""manage.py migrate: that of Django, with a check of the history, a lock timeout with retries, and one transaction for each."""
 
 import contextlib
 import time
@@ -41,7 +41,7 @@ migrate.MigrationExecutor = Executor  # type: ignore[attr-defined]  # that modul
 
 class Command(migrate.Command):
     help = (
-        f"{migrate.Command.help} A migration that must lock a table waits for at most two seconds, "
+        f"{migrate.Command.help} A migration that must lock a table waits for a short time, "
         f"because lookups queue behind it, and is tried {ATTEMPTS} times. "
         "A database with migrations that this version does not have is rejected and not changed."
     )

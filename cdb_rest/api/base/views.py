@@ -1,4 +1,4 @@
-"""What views share: unknown query parameters are rejected, rows of a body are validated, hot reads are answered."""
+"""What views share: a base class that rejects unknown query parameters, the validation of rows, and reads without Django."""
 
 from collections.abc import Sequence
 from typing import Any
