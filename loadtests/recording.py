@@ -58,9 +58,8 @@ def judged(status: int, body: bytes, accepted: Collection[int], check: Callable[
 class Request(NamedTuple):
     """A request, or a whole job (`method` is then JOB, and `rows` the number of its requests).
 
-    `due`, `begin` and `end` are seconds since the epoch: when the request was due, when it began, and when the last byte of
-    its response arrived. `due` and `begin` differ if jobs start at a given rate and the generator is late. `status` is 0
-    without a response; `rows` is -1 if the response has no rows.
+    `due`, `begin` and `end` are seconds since the first request was due; `ms` is the time from `due` to `end` of the row in
+    milliseconds. Raises `ValueError` if there are none.
     """
 
     due: float
