@@ -58,8 +58,9 @@ def judged(status: int, body: bytes, accepted: Collection[int], check: Callable[
 class Request(NamedTuple):
     """A request, or a whole job (`method` is then JOB, and `rows` the number of its requests).
 
-    `due`, `begin` and `end` are seconds since the first request was due; `ms` is the time from `due` to `end` of the row in
-    milliseconds. Raises `ValueError` if there are none.
+    `due`, `begin` and `end` are seconds since the epoch: when the request was due, when it began, and when the last byte of
+    its response arrived. `due` and `begin` differ if jobs start at a given rate and the generator is late. `status` is 0
+    without a response; `rows` is -1 if the response has no rows.
     """
 
     due: float
@@ -102,8 +103,8 @@ class Writer:
 def read(directory: Path) -> pandas.DataFrame:
     """All requests and jobs of a recording by the time at which they were due, with the columns of `Request`.
 
-    `due`, `begin` and `end` are seconds since the first one was due, `ms` is the time from `due` to `end` of the row in milliseconds. Raises
-    `ValueError` if there are none.
+    `due`, `begin` and `end` are seconds since the first one was due. `ms` are the milliseconds from `due` to `end` of the row.
+    Raises `ValueError` if there are none.
     """
     kinds = {"user": "category", "name": "category", "method": "category", "outcome": "category", "detail": str}
     files = [file for file in sorted(directory.glob("requests-*.csv")) if file.stat().st_size]
