@@ -20,7 +20,6 @@ from cdb_web.views import (
     timeline,
     why,
 )
-from cdb_web.views import home as log_out
 
 
 class NameConverter:
@@ -54,7 +53,7 @@ ROUTES: list[tuple[str, View, str]] = [
     ("tags/<name:name>/manage", manage.manage, "manage"),
     ("tags/<name:name>/revert/<int:revision>", manage.revert, "revert"),
     ("tags/<name:name>/coverage", coverage.coverage, "coverage"),
-    ("logout", log_out.log_out, "log_out"),
+    ("logout", home.log_out, "log_out"),
     ("new", new.new, "new"),
     ("compare", compare.compare, "compare"),
     ("payloads", payloads.payloads, "payloads"),

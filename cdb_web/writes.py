@@ -1,4 +1,4 @@
-"""Parts that all forms that write have in common: the origin of a write, confirmations, and the tag."""
+"""Parts that all forms that write have in common: the origin of a write, confirmations, unchanged tags."""
 
 from collections.abc import Callable
 from dataclasses import replace

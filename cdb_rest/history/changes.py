@@ -7,10 +7,10 @@ from typing import Any
 
 from cdb_rest.history.contents import PastList, lists_at, stream_rows
 from cdb_rest.models import PAYLOAD_COLUMNS, ChangeAction, GlobalTagChange
-from cdb_rest.models import payload_iov as payload_columns
+from cdb_rest.models.payload_iov import load_statement
 from cdb_rest.rules.errors import RevisionPrunedError
 
-ROWS = payload_columns.load("change_rows")
+ROWS = load_statement("change_rows")
 Rows = Iterator[dict[str, Any]]
 # The id of a payload list, and its versions before and after a change, None if it was not in the tag.
 Versions = tuple[int, int | None, int | None]

@@ -1,4 +1,4 @@
-"""The payload lists of a global tag in the past, and their payload IOVs.
+"""The revisions of a global tag, and its payload lists and IOVs at each of them.
 
 The functions that read several times need a snapshot (`cdb_rest.connections.snapshot`).
 """
@@ -15,7 +15,7 @@ from django.db.models.lookups import GreaterThanOrEqual
 from cdb_rest import named_sql
 from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.models import ChangeAction, GlobalTag, GlobalTagChange
-from cdb_rest.models.payload_iov import load
+from cdb_rest.models.payload_iov import load_statement
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import GlobalTagNotFoundError, RevisionNotFoundError, RevisionPrunedError
 from cdb_rest.rules.moment import END_OF_TIME, Moment
@@ -80,7 +80,7 @@ def missing_revision(tag: str, as_of: AsOf) -> GlobalTagNotFoundError | Revision
 
 
 PAYLOAD_LISTS = named_sql.load("past_payload_lists")
-PAYLOAD_IOVS = load("past_payload_iovs")
+PAYLOAD_IOVS = load_statement("past_payload_iovs")
 COUNTS = named_sql.load("past_counts")
 GLOBAL_TAG = named_sql.load("past_global_tag")
 # A range that contains the starts of all IOVs.

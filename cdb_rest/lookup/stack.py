@@ -1,4 +1,4 @@
-"""Lookups in several global tags: for each payload type, the first tag that has a valid payload decides."""
+"""Lookups in several global tags and at many moments: for each payload type, the first tag that has a valid payload decides."""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence

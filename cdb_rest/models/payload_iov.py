@@ -108,7 +108,7 @@ def payload_of(iov: PayloadIOV) -> dict[str, Any]:
     return {column: getattr(iov, column) for column in PAYLOAD_COLUMNS.values()}
 
 
-def load(name: str) -> str:
+def load_statement(name: str) -> str:
     """The statement with that name in ``sql/``, with its placeholders replaced by lists of the payload columns.
 
     Raises `ValueError` for an unknown placeholder.

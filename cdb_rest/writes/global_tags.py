@@ -13,7 +13,7 @@ from cdb_rest.models import (
     PayloadList,
     PayloadType,
 )
-from cdb_rest.models import payload_iov as payload_columns
+from cdb_rest.models.payload_iov import load_statement
 from cdb_rest.rules.access import BY_THE_SYSTEM, All, Origin, Role
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import (
@@ -30,8 +30,8 @@ from cdb_rest.writes.restorations import check_not_retired
 from cdb_rest.writes.transactions import write
 
 APPLY_DEFERRED_COUNTS = named_sql.load("apply_deferred_counts")
-CLONE = payload_columns.load("clone_global_tag")
-CLONE_PAST = payload_columns.load("clone_past")
+CLONE = load_statement("clone_global_tag")
+CLONE_PAST = load_statement("clone_past")
 
 
 @write

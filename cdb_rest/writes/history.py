@@ -10,13 +10,13 @@ from typing import Any
 from django.db import connection
 
 from cdb_rest.models import GlobalTagChange, PayloadIOV, PayloadList, PayloadListMembership
-from cdb_rest.models import payload_iov as payload_columns
+from cdb_rest.models.payload_iov import load_statement
 from cdb_rest.rules.moment import Moment
 from cdb_rest.rules.timeline import superseded_areas
 from cdb_rest.writes.change_log import Changes
 
-STORE = payload_columns.load("store_superseded")
-STORE_LISTS = payload_columns.load("store_superseded_lists")
+STORE = load_statement("store_superseded")
+STORE_LISTS = load_statement("store_superseded_lists")
 
 # The rows of a list with their starts.
 Rows = Sequence[tuple[Moment, PayloadIOV]]

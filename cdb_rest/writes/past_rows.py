@@ -5,7 +5,7 @@ from typing import Any
 
 from cdb_rest.history.contents import PastList, past_iovs
 from cdb_rest.models import PAYLOAD_COLUMNS, PayloadIOV, PayloadList
-from cdb_rest.models import payload_iov as payload_columns
+from cdb_rest.models.payload_iov import payload_of
 from cdb_rest.rules.moment import Moment
 from cdb_rest.writes.change_log import Changes
 from cdb_rest.writes.history import ListChange, next_version, supersede
@@ -84,8 +84,7 @@ class PastRows:
         return {
             iov.id: _start(found) if found.payload_list_id else None
             for iov in coming
-            if (found := candidates.get(iov.id))
-            and payload_columns.payload_of(found) == payload_columns.payload_of(iov)
+            if (found := candidates.get(iov.id)) and payload_of(found) == payload_of(iov)
         }
 
 

@@ -12,7 +12,7 @@ from operator import itemgetter
 
 from cdb_rest import named_sql
 from cdb_rest.models import PayloadIOV, PayloadList
-from cdb_rest.models import payload_iov as payload_columns
+from cdb_rest.models.payload_iov import payload_of
 from cdb_rest.rules.errors import OverlapError
 from cdb_rest.rules.moment import Moment
 from cdb_rest.rules.status import is_protected
@@ -225,4 +225,4 @@ def _ranges(placements: Iterable[Placement]) -> Iterator[tuple[int, Moment, Mome
 
 def _copy(iov: PayloadIOV) -> PayloadIOV:
     """A new row with the same payload and list, for the second part of a split row."""
-    return PayloadIOV(payload_list_id=iov.payload_list_id, **payload_columns.payload_of(iov))
+    return PayloadIOV(payload_list_id=iov.payload_list_id, **payload_of(iov))

@@ -11,13 +11,13 @@ from django.db import connection
 
 from cdb_rest import named_sql
 from cdb_rest.models import PAYLOAD_COLUMNS, PayloadIOV
-from cdb_rest.models import payload_iov as payload_columns
+from cdb_rest.models.payload_iov import load_statement
 from cdb_rest.rules.errors import CdbError, InvalidInputError, invalid_field
 from cdb_rest.rules.moment import Interval, Mode, Moment
 
 PLACE = named_sql.load("place_payload_iovs")
 NEXT_IDS = named_sql.load("next_payload_iov_ids")
-INSERT = payload_columns.load("insert_payload_iovs")
+INSERT = load_statement("insert_payload_iovs")
 Row = TypeVar("Row")
 # Maximum number of invalid rows that an error names; limits the size of the response.
 ROWS_NAMED = 100

@@ -1,4 +1,4 @@
-"""The transaction of a write service: timeouts, retries and translation of database errors."""
+"""The transaction of a write: timeouts, retries, translated database errors, and responses for repeated requests."""
 
 import functools
 import logging

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cdb_rest.http import hot_reads
-from cdb_rest.lookup import shared_reads as states
+from cdb_rest.lookup import shared_reads
 from cdb_rest.models import PayloadType
 from cdb_rest.observe.request_context import RequestContext, current_context
 from tests.histories.test_etags import STEPS, TAGS, TYPES, clear, paths, play
@@ -44,7 +44,7 @@ def waiting():
 def shared_in(found):
     """Reads share what is in `found`, two dictionaries, inside the block."""
     with (
-        patch.object(states.shared_states, "_found", found[0]),
+        patch.object(shared_reads.shared_states, "_found", found[0]),
         patch.object(hot_reads._kept, "_found", found[1]),
     ):
         yield
