@@ -7,7 +7,7 @@ from typing import TypeVar
 from django.http import HttpRequest
 
 from cdb_rest.access.authentication import principal_of
-from cdb_rest.api.base.writes import CommentInput
+from cdb_rest.api.base.writes import WriteInput
 from cdb_rest.models import GlobalTag, GlobalTagChange
 from cdb_rest.parsing.fields import read_value
 from cdb_rest.parsing.parameters import parse_number
@@ -40,7 +40,7 @@ def if_unchanged(tag: str, revision: int, service: Callable[[], Result]) -> Resu
 
 def origin_of(request: HttpRequest) -> Origin:
     """The origin of the write that a form asks for, with its `comment`. Raises `InvalidInputError` as for the API."""
-    comment = read_value({"comment": request.POST.get("comment", "").strip()}, CommentInput)["comment"]
+    comment = read_value({"comment": request.POST.get("comment", "").strip()}, WriteInput)["comment"]
     return replace(dry_run_origin(request), comment=comment)
 
 

@@ -1,18 +1,18 @@
 """Global tags: consistent sets of payloads, each with a status that says which changes are permitted."""
 
-from django.http import HttpResponseBase
+from django.http import HttpResponse, HttpResponseBase
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from cdb_rest.api.base.conversion import Shape, document_of, one_of
+from cdb_rest.api.base.conversion import Document, Shape, document_of, one_of
 from cdb_rest.api.base.descriptions import AS_OF, in_path, request_example, response_example
 from cdb_rest.api.base.json_stream import can_detect_truncation
 from cdb_rest.api.base.paging import Browser, wants_page
 from cdb_rest.api.base.views import Statement, respond_hot
-from cdb_rest.api.base.writes import read_origin
+from cdb_rest.api.base.writes import WRITE_PARAMETERS, read_origin, respond_to_write
 from cdb_rest.api.examples import GLOBAL_TAG, NESTED_GLOBAL_TAG, STATUS, page_of
 from cdb_rest.api.nested import (
     GlobalTagItem,
@@ -100,20 +100,24 @@ class GlobalTagListView(APIView):
 class _CreatesGlobalTag(APIView):
     @extend_schema(
         summary="Create a global tag",
+        parameters=WRITE_PARAMETERS,
         request=GlobalTagInput,
         responses=GlobalTagDocument,
         examples=[
             request_example({"name": "mine", "status": "unlocked", "author": "me", "description": "A first try"})
         ],
     )
-    def post(self, request: Request) -> Response:
+    def post(self, request: Request) -> HttpResponse:
         """Create a global tag without payload lists.
 
         `status` is the name of a status: `unlocked` for a tag that is to be filled.
         """
-        values = read_body(request, GlobalTagInput)
-        tag = global_tags.create_global_tag(**values, origin=read_origin(request))
-        return Response(document_of(GlobalTagDocument, tag))
+        values, origin = read_body(request, GlobalTagInput), read_origin(request)
+
+        def create() -> Document:
+            return document_of(GlobalTagDocument, global_tags.create_global_tag(**values, origin=origin))
+
+        return respond_to_write(request, create)
 
 
 class GlobalTagCollectionView(GlobalTagListView, _CreatesGlobalTag):
@@ -191,13 +195,18 @@ class GlobalTagDeleteView(APIView):
 
     @extend_schema(
         summary="Delete a global tag",
-        parameters=[in_path("name", "Name of the global tag.", "tiny-copy")],
+        parameters=[in_path("name", "Name of the global tag.", "tiny-copy"), *WRITE_PARAMETERS],
         request=None,
         responses={200: Statement},
     )
-    def delete(self, request: Request, name: str) -> Response:
-        global_tags.delete_global_tag(name=name, origin=read_origin(request))
-        return Response({"detail": f"Global tag {name} deleted."})
+    def delete(self, request: Request, name: str) -> HttpResponse:
+        origin = read_origin(request)
+
+        def delete() -> Document:
+            global_tags.delete_global_tag(name=name, origin=origin)
+            return {"detail": f"Global tag {name} deleted."}
+
+        return respond_to_write(request, delete)
 
 
 class GlobalTagCloneView(APIView):
@@ -212,15 +221,20 @@ class GlobalTagCloneView(APIView):
             in_path("source", "Name of the global tag to copy.", "tiny"),
             in_path("target", "Name of the copy.", "tiny-copy"),
             *AS_OF,
+            *WRITE_PARAMETERS,
         ],
         request=None,
         responses=GlobalTagItem,
     )
-    def post(self, request: Request, source: str, target: str) -> Response:
-        target = read_value({"name": target}, NameInput)["name"]
-        as_of = parse_as_of(request.query_params)
-        clone = global_tags.clone_global_tag(source=source, target=target, as_of=as_of, origin=read_origin(request))
-        return Response(document_of(GlobalTagItem, clone))
+    def post(self, request: Request, source: str, target: str) -> HttpResponse:
+        name = read_value({"name": target}, NameInput)["name"]
+        as_of, origin = parse_as_of(request.query_params), read_origin(request)
+
+        def clone() -> Document:
+            made = global_tags.clone_global_tag(source=source, target=name, as_of=as_of, origin=origin)
+            return document_of(GlobalTagItem, made)
+
+        return respond_to_write(request, clone)
 
 
 class GlobalTagStatusChangeView(APIView):
@@ -236,13 +250,18 @@ class GlobalTagStatusChangeView(APIView):
         parameters=[
             NAME,
             in_path("status", "Name of the status: unlocked, locked, frozen, or another one.", "unlocked"),
+            *WRITE_PARAMETERS,
         ],
         request=None,
         responses=GlobalTagDocument,
     )
-    def put(self, request: Request, name: str, status: str) -> Response:
-        tag = global_tags.change_status(name=name, status=status, origin=read_origin(request))
-        return Response(document_of(GlobalTagDocument, tag))
+    def put(self, request: Request, name: str, status: str) -> HttpResponse:
+        origin = read_origin(request)
+
+        def change() -> Document:
+            return document_of(GlobalTagDocument, global_tags.change_status(name=name, status=status, origin=origin))
+
+        return respond_to_write(request, change)
 
 
 class GlobalTagStatusListView(APIView):
@@ -254,14 +273,19 @@ class GlobalTagStatusListView(APIView):
 
     @extend_schema(
         summary="Create a status",
+        parameters=WRITE_PARAMETERS,
         request=NamedInput,
         responses=NamedDocument,
         examples=[request_example({"name": "reviewed", "description": "Checked by the calibration group"})],
     )
-    def post(self, request: Request) -> Response:
+    def post(self, request: Request) -> HttpResponse:
         """Create a status of the experiment. It protects a global tag as `locked` does."""
-        status = global_tags.create_status(**read_body(request, NamedInput), origin=read_origin(request))
-        return Response(document_of(NamedDocument, status))
+        values, origin = read_body(request, NamedInput), read_origin(request)
+
+        def create() -> Document:
+            return document_of(NamedDocument, global_tags.create_status(**values, origin=origin))
+
+        return respond_to_write(request, create)
 
 
 class PayloadListsOfGlobalTagView(APIView):

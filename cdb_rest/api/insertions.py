@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.http import HttpResponse
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 from cdb_rest.api.base.conversion import Shape, one_of
 from cdb_rest.api.base.descriptions import request_example, response_example
 from cdb_rest.api.base.views import StrictView, read_rows
-from cdb_rest.api.base.writes import WRITE_HEADERS, read_origin, respond_to_write
+from cdb_rest.api.base.writes import WRITE_PARAMETERS, is_dry_run, read_origin, respond_to_write
 from cdb_rest.api.payload_iovs import PayloadInput, PayloadIOVInput
 from cdb_rest.api.plans import InsertionResult, insertion_document, refusal_document
 from cdb_rest.parsing.fields import (
@@ -21,13 +21,12 @@ from cdb_rest.parsing.fields import (
     UntilField,
     read_body,
 )
-from cdb_rest.parsing.parameters import is_own_path, parse_flag
+from cdb_rest.parsing.parameters import is_own_path
 from cdb_rest.rules.access import Origin
 from cdb_rest.rules.errors import (
     InvalidInputError,
     OverlapError,
     TagFrozenError,
-    invalid_field,
 )
 from cdb_rest.rules.moment import END_OF_TIME
 from cdb_rest.rules.names import COMMENT_LENGTH, LIST_NAME_LENGTH, NAME_LENGTH, TEXT_LENGTH
@@ -62,16 +61,17 @@ class InsertInput(PayloadInput):
     payload_type = TextField(max_length=NAME_LENGTH)
     since = MomentField()
     until = UntilField(error_messages={"required": NO_END, "null": NO_END})
-    dry_run = serializers.BooleanField(default=False)
+    dry_run = serializers.BooleanField(required=False)
     comment = TextField(max_length=COMMENT_LENGTH, required=False, allow_blank=True)
 
     def validate(self, attributes: dict[str, Any]) -> dict[str, Any]:
-        """Replace `since` and `until` by the columns of the interval and `since_only`, and remove `comment`.
+        """Replace `since` and `until` by the columns of the interval and `since_only`; remove `comment` and `dry_run`.
 
         `since_only` is true if `until` is "next"; the columns then have an open end.
         """
         since, until = attributes.pop("since"), attributes.pop("until")
-        attributes.pop("comment", None)
+        for name in ("comment", "dry_run"):
+            attributes.pop(name, None)
         end = END_OF_TIME if isinstance(until, str) else until
         return attributes | {
             "major_iov": since.major,
@@ -82,23 +82,16 @@ class InsertInput(PayloadInput):
         }
 
 
-def read_insertion(request: Request) -> tuple[list[dict[str, Any]], bool]:
-    """The rows to insert, in the form of `insert_payloads`, and whether the request is a dry run.
+def read_insertion(request: Request) -> list[dict[str, Any]]:
+    """The rows to insert, in the form of `insert_payloads`. The body is one object or an array of them.
 
-    The body is one object or an array of them. The request is a dry run if `dry_run` is on in the query string or true
-    in the rows. Raises `TooManyRowsError`, or `InvalidInputError`, also if `dry_run` differs between the rows.
+    Raises `TooManyRowsError` or `InvalidInputError`.
     """
     # It may also be an array, which the type stubs leave out.
     data: Any = request.data
-    rows = (
-        read_rows(data, InsertInput, strict=is_own_path(request))
-        if isinstance(data, list)
-        else [read_body(request, InsertInput)]
-    )
-    dry_runs = {row.pop("dry_run") for row in rows}
-    if len(dry_runs) > 1:
-        raise invalid_field("dry_run", "Either all rows are a dry run or none is; ?dry_run=1 is for all of them.")
-    return rows, parse_flag("dry_run", request.query_params.get("dry_run")) or True in dry_runs
+    if isinstance(data, list):
+        return read_rows(data, InsertInput, strict=is_own_path(request))
+    return [read_body(request, InsertInput)]
 
 
 def read_bulk(request: Request) -> list[dict[str, Any]]:
@@ -173,19 +166,18 @@ class PayloadIOVInsertView(StrictView):
     """
 
     takes_rows = True
-    query = (OpenApiParameter("dry_run", str, enum=["0", "1"], description="1: return the plan and change nothing."),)
+    query = WRITE_PARAMETERS[:1]
 
     @extend_schema(
         summary="Insert payloads into global tags",
-        parameters=WRITE_HEADERS,
+        parameters=WRITE_PARAMETERS,
         request=one_of(InsertInput(), InsertInput(many=True)),
         responses=InsertionResult,
         examples=[request_example(PAYLOAD), response_example(PLAN)],
     )
     def post(self, request: Request) -> HttpResponse:
-        rows, dry_run = read_insertion(request)
-        origin = read_origin(request)
-        if dry_run:
+        rows, origin = read_insertion(request), read_origin(request)
+        if is_dry_run(request):
             return Response(_dry_run(rows, origin))
 
         def insert() -> dict[str, Any]:
@@ -215,7 +207,7 @@ class PayloadIOVBulkView(APIView):
 
     @extend_schema(
         summary="Insert IOVs into payload lists",
-        parameters=WRITE_HEADERS,
+        parameters=WRITE_PARAMETERS,
         request=BulkPayloadIOVInput(many=True),
         responses=BulkResult,
         examples=[request_example(BULK_ROW)],

@@ -1,20 +1,20 @@
 """Payload IOVs: payload files, each with the interval of moments in which it is valid."""
 
 from django.db.models import QuerySet, Sum
-from django.http import HttpResponseBase
+from django.http import HttpResponse, HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from cdb_rest.api.base.conversion import Shape, document, document_of, stream_documents
+from cdb_rest.api.base.conversion import Document, Shape, document, document_of, stream_documents
 from cdb_rest.api.base.descriptions import in_path, request_example, response_example
 from cdb_rest.api.base.json import dump
 from cdb_rest.api.base.json_stream import array, respond
 from cdb_rest.api.base.paging import Browser, wants_page
 from cdb_rest.api.base.views import Statement
-from cdb_rest.api.base.writes import read_origin
+from cdb_rest.api.base.writes import WRITE_PARAMETERS, read_origin, respond_to_write
 from cdb_rest.api.examples import PAYLOAD_IOV, page_of
 from cdb_rest.api.plans import CutsDocument, cuts_document
 from cdb_rest.models import PayloadIOV, PayloadList
@@ -134,6 +134,7 @@ class PayloadIOVListView(APIView):
 
     @extend_schema(
         summary="Create a payload IOV",
+        parameters=WRITE_PARAMETERS,
         request=PayloadIOVInput,
         responses=PayloadIOVDocument,
         examples=[
@@ -150,12 +151,14 @@ class PayloadIOVListView(APIView):
             )
         ],
     )
-    def post(self, request: Request) -> Response:
+    def post(self, request: Request) -> HttpResponse:
         """Create a payload IOV. It is in no payload list until it is attached to one. Without an end, it is open."""
-        created = payload_iovs.create_payload_iov(
-            values=read_body(request, PayloadIOVInput), origin=read_origin(request)
-        )
-        return Response(document_of(PayloadIOVDocument, created))
+        values, origin = read_body(request, PayloadIOVInput), read_origin(request)
+
+        def create() -> Document:
+            return document_of(PayloadIOVDocument, payload_iovs.create_payload_iov(values=values, origin=origin))
+
+        return respond_to_write(request, create)
 
 
 class PayloadIOVByIdView(APIView):
@@ -188,16 +191,21 @@ class PayloadIOVAttachView(APIView):
 
     @extend_schema(
         summary="Attach a payload IOV to a payload list",
+        parameters=WRITE_PARAMETERS,
         request=PayloadIOVAttachInput,
         responses=AttachedIOV,
         examples=[request_example({"payload_list": "Pixel_Alignment_1", "piov_id": 10})],
     )
-    def put(self, request: Request) -> Response:
-        body = read_body(request, PayloadIOVAttachInput)
-        attachment = payload_iovs.attach_payload_iov(
-            payload_list=body["payload_list"], iov_id=body["piov_id"], origin=read_origin(request)
-        )
-        return Response(document_of(PayloadIOVDocument, attachment.iov) | cuts_document(attachment.cuts))
+    def put(self, request: Request) -> HttpResponse:
+        body, origin = read_body(request, PayloadIOVAttachInput), read_origin(request)
+
+        def attach() -> Document:
+            attachment = payload_iovs.attach_payload_iov(
+                payload_list=body["payload_list"], iov_id=body["piov_id"], origin=origin
+            )
+            return document_of(PayloadIOVDocument, attachment.iov) | cuts_document(attachment.cuts)
+
+        return respond_to_write(request, attach)
 
 
 class PayloadIOVDeleteView(APIView):
@@ -216,6 +224,7 @@ class PayloadIOVDeleteView(APIView):
             in_path("minor", "Minor part of the start.", "6129", DIGITS),
             in_path("major_end", f"Major part of the end; {OPEN} if it is open.", str(OPEN), DIGITS),
             in_path("minor_end", f"Minor part of the end; {OPEN} if it is open.", str(OPEN), DIGITS),
+            *WRITE_PARAMETERS,
         ],
         request=None,
         responses={200: Statement},
@@ -229,10 +238,15 @@ class PayloadIOVDeleteView(APIView):
         minor: str,
         major_end: str | None = None,
         minor_end: str | None = None,
-    ) -> Response:
+    ) -> HttpResponse:
         start = parse_moment(("major", "minor"), (major, minor))
         end = END_OF_TIME if major_end is None else parse_moment(("major_end", "minor_end"), (major_end, minor_end))
-        payload_iovs.delete_payload_iov(
-            global_tag=global_tag, payload_type=payload_type, start=start, end=end, origin=read_origin(request)
-        )
-        return Response({"detail": f"Payload IOV from {start} to {end} of {payload_type} in {global_tag} deleted."})
+        origin = read_origin(request)
+
+        def delete() -> Document:
+            payload_iovs.delete_payload_iov(
+                global_tag=global_tag, payload_type=payload_type, start=start, end=end, origin=origin
+            )
+            return {"detail": f"Payload IOV from {start} to {end} of {payload_type} in {global_tag} deleted."}
+
+        return respond_to_write(request, delete)

@@ -1,17 +1,17 @@
 """Payload lists: the IOVs of one payload type, for one global tag."""
 
-from django.http import HttpResponseBase
+from django.http import HttpResponse, HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from cdb_rest.api.base.conversion import document, document_of
+from cdb_rest.api.base.conversion import Document, document, document_of
 from cdb_rest.api.base.descriptions import in_path, request_example, response_example
 from cdb_rest.api.base.paging import Browser, wants_page
 from cdb_rest.api.base.views import Statement, StrictView
-from cdb_rest.api.base.writes import read_origin
+from cdb_rest.api.base.writes import WRITE_PARAMETERS, read_origin, respond_to_write
 from cdb_rest.api.examples import COUNTED_PAYLOAD_LIST, NESTED_PAYLOAD_LIST, page_of
 from cdb_rest.api.nested import NestedPayloadList, PayloadListDocument, stream_payload_list, stream_payload_lists
 from cdb_rest.models import PayloadList
@@ -76,17 +76,22 @@ class PayloadListListView(APIView):
 
     @extend_schema(
         summary="Create a payload list",
+        parameters=WRITE_PARAMETERS,
         request=PayloadListInput,
         responses=PayloadListDocument,
         examples=[request_example({"payload_type": "Pixel_Alignment"})],
     )
-    def post(self, request: Request) -> Response:
+    def post(self, request: Request) -> HttpResponse:
         """Create a payload list, which is empty and in no global tag.
 
         Its name consists of its payload type and its id: `Pixel_Alignment_11`.
         """
-        created = payload_lists.create_payload_list(**read_body(request, PayloadListInput), origin=read_origin(request))
-        return Response(document_of(PayloadListDocument, created))
+        values, origin = read_body(request, PayloadListInput), read_origin(request)
+
+        def create() -> Document:
+            return document_of(PayloadListDocument, payload_lists.create_payload_list(**values, origin=origin))
+
+        return respond_to_write(request, create)
 
 
 class PayloadListByIdView(APIView):
@@ -128,15 +133,18 @@ class PayloadListAttachView(APIView):
 
     @extend_schema(
         summary="Attach a payload list to a global tag",
+        parameters=WRITE_PARAMETERS,
         request=PayloadListAttachInput,
         responses=PayloadListDocument,
         examples=[request_example({"global_tag": "tiny", "payload_list": "Pixel_Alignment_1"})],
     )
-    def put(self, request: Request) -> Response:
-        names = read_body(request, PayloadListAttachInput)
-        origin = read_origin(request)
-        attached = payload_lists.attach_payload_list(**names, origin=origin)
-        return Response(document_of(PayloadListDocument, attached))
+    def put(self, request: Request) -> HttpResponse:
+        names, origin = read_body(request, PayloadListAttachInput), read_origin(request)
+
+        def attach() -> Document:
+            return document_of(PayloadListDocument, payload_lists.attach_payload_list(**names, origin=origin))
+
+        return respond_to_write(request, attach)
 
 
 class PayloadListDeleteView(APIView):
@@ -145,11 +153,17 @@ class PayloadListDeleteView(APIView):
     @extend_schema(
         summary="Delete a payload list",
         parameters=[
-            in_path("name", "Name of the payload list, as the response to its creation has it.", "Pixel_Alignment_11")
+            in_path("name", "Name of the payload list, as the response to its creation has it.", "Pixel_Alignment_11"),
+            *WRITE_PARAMETERS,
         ],
         request=None,
         responses={200: Statement},
     )
-    def delete(self, request: Request, name: str) -> Response:
-        payload_lists.delete_payload_list(name=name, origin=read_origin(request))
-        return Response({"detail": f"Payload list {name} deleted."})
+    def delete(self, request: Request, name: str) -> HttpResponse:
+        origin = read_origin(request)
+
+        def delete() -> Document:
+            payload_lists.delete_payload_list(name=name, origin=origin)
+            return {"detail": f"Payload list {name} deleted."}
+
+        return respond_to_write(request, delete)

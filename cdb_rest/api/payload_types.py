@@ -1,17 +1,17 @@
 """Payload types: the kinds of payloads, such as the alignment of a detector."""
 
-from django.http import HttpResponseBase
+from django.http import HttpResponse, HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from cdb_rest.api.base.conversion import Shape, document_of
+from cdb_rest.api.base.conversion import Document, Shape, document_of
 from cdb_rest.api.base.descriptions import in_path, request_example, response_example
 from cdb_rest.api.base.paging import Browser, wants_page
 from cdb_rest.api.base.views import Statement, respond_hot
-from cdb_rest.api.base.writes import read_origin
+from cdb_rest.api.base.writes import WRITE_PARAMETERS, read_origin, respond_to_write
 from cdb_rest.api.examples import PAYLOAD_TYPE, page_of
 from cdb_rest.models import PayloadType
 from cdb_rest.parsing.fields import Input, NameField, TextField, read_body
@@ -59,14 +59,19 @@ class PayloadTypeListView(APIView):
 
     @extend_schema(
         summary="Create a payload type",
+        parameters=WRITE_PARAMETERS,
         request=NamedInput,
         responses=NamedDocument,
         examples=[request_example({"name": "Gain", "description": "Gain of each channel"})],
     )
-    def post(self, request: Request) -> Response:
+    def post(self, request: Request) -> HttpResponse:
         """Create a payload type. It must exist before the first payload of that type is inserted."""
-        created = payload_types.create_payload_type(**read_body(request, NamedInput), origin=read_origin(request))
-        return Response(document_of(NamedDocument, created))
+        values, origin = read_body(request, NamedInput), read_origin(request)
+
+        def create() -> Document:
+            return document_of(NamedDocument, payload_types.create_payload_type(**values, origin=origin))
+
+        return respond_to_write(request, create)
 
 
 class PayloadTypeDeleteView(APIView):
@@ -74,10 +79,15 @@ class PayloadTypeDeleteView(APIView):
 
     @extend_schema(
         summary="Delete a payload type",
-        parameters=[in_path("name", "Name of the payload type.", "Gain")],
+        parameters=[in_path("name", "Name of the payload type.", "Gain"), *WRITE_PARAMETERS],
         request=None,
         responses={200: Statement},
     )
-    def delete(self, request: Request, name: str) -> Response:
-        payload_types.delete_payload_type(name=name, origin=read_origin(request))
-        return Response({"detail": f"Payload type {name} deleted."})
+    def delete(self, request: Request, name: str) -> HttpResponse:
+        origin = read_origin(request)
+
+        def delete() -> Document:
+            payload_types.delete_payload_type(name=name, origin=origin)
+            return {"detail": f"Payload type {name} deleted."}
+
+        return respond_to_write(request, delete)

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from cdb_rest.api.base.conversion import Shape
 from cdb_rest.api.base.descriptions import in_path, request_example, response_example
 from cdb_rest.api.base.views import StrictView
-from cdb_rest.api.base.writes import WRITE_HEADERS, read_origin, respond_to_write
+from cdb_rest.api.base.writes import WRITE_PARAMETERS, is_dry_run, read_origin, respond_to_write
 from cdb_rest.parsing.fields import (
     Input,
     NumberField,
@@ -89,16 +89,18 @@ class GlobalTagRevertView(StrictView):
     has no such revision, and 410 if the contents of that revision are no longer stored.
     """
 
+    query = WRITE_PARAMETERS[:1]
+
     @extend_schema(
         summary="Revert a global tag to a revision",
-        parameters=[in_path("name", "Name of the global tag.", "tiny"), *WRITE_HEADERS],
+        parameters=[in_path("name", "Name of the global tag.", "tiny"), *WRITE_PARAMETERS],
         request=RevertInput,
         responses=ReversionResult,
         examples=[request_example(REQUEST), response_example(PLAN)],
     )
     def post(self, request: Request, name: str) -> HttpResponse:
         values, origin = read_body(request, RevertInput), read_origin(request)
-        revision, dry_run = values["revision"], values["dry_run"]
+        revision, dry_run = values["revision"], is_dry_run(request)
 
         def revert() -> dict[str, Any]:
             reversion = revert_global_tag(name=name, revision=revision, dry_run=dry_run, origin=origin)

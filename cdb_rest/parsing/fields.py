@@ -151,12 +151,12 @@ class Input(serializers.Serializer[Any]):
     """The base class of serializers of request bodies. For an optional member, null means the same as omitting it.
 
     With `strict` in the context, unknown members are errors, because a misspelt optional member would otherwise be
-    ignored. The member `comment` is always accepted.
+    ignored. The members `comment` and `dry_run` are always accepted.
     """
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         if isinstance(data, dict):
-            unknown = unknown_names(data, [*self.fields, "comment"]) if self.context.get("strict") else {}
+            unknown = unknown_names(data, [*self.fields, "comment", "dry_run"]) if self.context.get("strict") else {}
             if unknown:
                 raise serializers.ValidationError(unknown)
             data = {

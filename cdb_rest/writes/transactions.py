@@ -72,6 +72,14 @@ def _run(service: Callable[Parameters, Result], *arguments: Parameters.args, **v
         raise translated from error
 
 
+@write
+def roll_back(execute: Callable[[], Result]) -> Result:
+    """Call `execute`, and return its result; all that it has changed in the database is undone. Raises its errors."""
+    result = execute()
+    transaction.set_rollback(True)
+    return result
+
+
 CLAIM = named_sql.load("claim_idempotency_key")
 FIND = named_sql.load("find_idempotency_record")
 STORE = named_sql.load("store_idempotent_response")

@@ -100,10 +100,7 @@ def _validated(rows: list[Any], name: str) -> list[dict[str, Any]]:
     if not rows:
         raise InvalidInputError("The file has no rows.")
     with_tag = [row | {"global_tag": name} if isinstance(row, dict) else row for row in rows]
-    found = read_rows(with_tag, InsertInput, strict=True)
-    for row in found:
-        row.pop("dry_run")
-    return found
+    return read_rows(with_tag, InsertInput, strict=True)
 
 
 def _row(values: dict[str, str]) -> dict[str, Any]:

@@ -112,7 +112,7 @@ def test_all_or_nothing_and_every_wrong_row_is_named(api, empty_tag):
     assert [row["row"] for row in error["rows"]] == [1]
     error = api.post(PATH, [body(), body(since=[1]), body(until="never"), 5]).error(400, "invalid_input")
     assert [row["row"] for row in error["rows"]] == [1, 2, 3]
-    api.post(PATH, [body(dry_run=True), body()]).error(400, "invalid_input")
+    api.post(PATH, [body(dry_run=True), body(dry_run=False)]).error(400, "invalid_input")
     assert PayloadIOV.objects.count() == PayloadList.objects.count() == 0
     assert GlobalTag.objects.get().revision == 0
 

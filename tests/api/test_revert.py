@@ -80,7 +80,8 @@ def test_the_body_is_strict(api, changed):
     assert api.post(PATH, {"revision": changed, "comment": "x" * 1001}).error(400, "invalid_input")["comment"]
     for body in ([], 5, None, "x"):
         api.post(PATH, body).error(400)
-    api.post(f"{PATH}?dry_run=1", {"revision": changed}).error(400, "unknown_parameter")
+    api.post(f"{PATH}?dryrun=1", {"revision": changed}).error(400, "unknown_parameter")
+    assert api.post(f"{PATH}?dry_run=1", {"revision": changed}).ok()["dry_run"] is True
     assert answers(api) == before
 
 

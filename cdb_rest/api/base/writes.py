@@ -1,7 +1,4 @@
-"""Parts of requests and responses that writes have in common.
-
-All writes read their origin from the request. Only insertions and reversions accept an idempotency key (`respond_to_write`).
-"""
+"""Parts of requests and responses that writes have in common: origin, dry run and idempotency key."""
 
 import hashlib
 import re
@@ -11,22 +8,26 @@ from typing import Any
 import orjson
 from django.http import HttpResponse
 from drf_spectacular.utils import OpenApiParameter
+from rest_framework import serializers
 from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 
 from cdb_rest.access.authentication import principal_of
 from cdb_rest.api.base.json import dump
 from cdb_rest.parsing.fields import Input, TextField, read_value
+from cdb_rest.parsing.parameters import parse_flag
 from cdb_rest.rules.access import Origin
 from cdb_rest.rules.errors import invalid_field
 from cdb_rest.rules.names import COMMENT_LENGTH, TEXT_LENGTH
-from cdb_rest.writes.transactions import respond_once
+from cdb_rest.writes.transactions import respond_once, roll_back
 
 COMMENT_HEADER = "CDB-Comment"
 KEY_HEADER = "Idempotency-Key"
 KEY = re.compile(rf"[!-~]{{1,{TEXT_LENGTH}}}", re.ASCII)
 
-WRITE_HEADERS = [
+# The parameters of every write.
+WRITE_PARAMETERS = [
+    OpenApiParameter("dry_run", str, enum=["0", "1"], description="1: return the response and change nothing."),
     OpenApiParameter(
         KEY_HEADER,
         str,
@@ -40,10 +41,11 @@ WRITE_HEADERS = [
 ]
 
 
-class CommentInput(Input):
-    """The comment of a change."""
+class WriteInput(Input):
+    """The members that the body of every write may have."""
 
     comment = TextField(max_length=COMMENT_LENGTH, allow_blank=True, default="")
+    dry_run = serializers.BooleanField(default=False)
 
 
 def read_origin(request: Request) -> Origin:
@@ -57,30 +59,41 @@ def read_origin(request: Request) -> Origin:
     comments. Raises the errors of `principal_of`.
     """
     principal = principal_of(request.META)
-    comment = _comment_in_body(request)
+    comment = _member(request, "comment")
     if comment is None:
         # WSGI decodes headers as Latin-1, but clients send UTF-8.
         comment = request.headers.get(COMMENT_HEADER, "").encode("latin-1").decode("utf-8", "replace")
-    return Origin(principal.name[:TEXT_LENGTH], read_value({"comment": comment}, CommentInput)["comment"], principal)
+    return Origin(principal.name[:TEXT_LENGTH], read_value({"comment": comment}, WriteInput)["comment"], principal)
 
 
-def _comment_in_body(request: Request) -> Any:
-    """The comment in the body, or in its rows; None if there is none, or if the body cannot be parsed."""
-    try:
-        # It may also be an array, which the type stubs leave out.
-        body: Any = request.data
-    except APIException:
-        # Routes without a body ignore it.
-        return None
+def is_dry_run(request: Request) -> bool:
+    """Whether a write must change nothing: `dry_run` is on in the query string, or true in the body or in its rows.
+
+    Raises `InvalidInputError`, also if rows differ in it.
+    """
+    in_query = parse_flag("dry_run", request.query_params.get("dry_run"))
+    in_body: bool = read_value({"dry_run": _member(request, "dry_run")}, WriteInput)["dry_run"]
+    return in_query or in_body
+
+
+def _member(request: Request, name: str) -> Any:
+    """A member of the body, or of its rows; None if there is none, or if the body cannot be parsed.
+
+    Raises `InvalidInputError` if rows differ in it.
+    """
+    body = _body(request)
     rows = body if isinstance(body, list) else [body]
-    comments = [row["comment"] for row in rows if isinstance(row, dict) and row.get("comment") is not None]
-    if any(comment != comments[0] for comment in comments):
-        raise invalid_field("comment", "comment must be the same in all rows of a request.")
-    return comments[0] if comments else None
+    values = [row[name] for row in rows if isinstance(row, dict) and row.get(name) is not None]
+    if any(value != values[0] for value in values):
+        raise invalid_field(name, f"{name} must be the same in all rows of a request.")
+    return values[0] if values else None
 
 
-def respond_to_write(request: Request, make: Callable[[], Any]) -> HttpResponse:
-    """Call `make`, and return its result as a JSON response.
+def respond_to_write(request: Request, make: Callable[[], dict[str, Any]]) -> HttpResponse:
+    """Call `make`, and return its result as a JSON response. In a dry run, what it has changed is rolled back.
+
+    The response to a dry run has the member `dry_run`, and the id of an object that would be created is null. The idempotency
+    key has no effect on it.
 
     If the request has an idempotency key, the response is stored in the transaction of the write. For
     `CDB_IDEMPOTENCY_HOURS`, a repeated request of the same actor with this key gets that response, and `make` is not
@@ -92,6 +105,8 @@ def respond_to_write(request: Request, make: Callable[[], Any]) -> HttpResponse:
     `DatabaseUnavailableError` if another request with this key does not end in time, `ConcurrentChangeError` if the record
     expires during the call, and the errors of `make`.
     """
+    if is_dry_run(request):
+        return _respond(dump(_tried(request, roll_back(make))))
     key = request.headers.get(KEY_HEADER)
     if key is None:
         return _respond(dump(make()))
@@ -100,12 +115,30 @@ def respond_to_write(request: Request, make: Callable[[], Any]) -> HttpResponse:
             KEY_HEADER, f"{KEY_HEADER} must be 1 to {TEXT_LENGTH} visible ASCII characters, such as a UUID (got {key})."
         )
     route, in_path = type(request.parser_context["view"]).__name__, request.parser_context["kwargs"]
-    content = orjson.dumps([route, request.data, *([in_path] if in_path else [])], option=orjson.OPT_SORT_KEYS)
+    query = {name: request.query_params.getlist(name) for name in request.query_params}
+    content = orjson.dumps([route, in_path, query, _body(request)], option=orjson.OPT_SORT_KEYS)
     digest = hashlib.sha256(content).hexdigest()
     principal = principal_of(request.META)
     # An unknown client may repeat a request from another address.
     actor = principal.name[:TEXT_LENGTH] if principal.method else ""
     return _respond(respond_once(actor=actor, key=key, request_digest=digest, execute=lambda: dump(make()).decode()))
+
+
+def _tried(request: Request, found: dict[str, Any]) -> dict[str, Any]:
+    """The response to a dry run."""
+    if "detail" in found and not found.get("dry_run"):
+        found["detail"] = f"Dry run, nothing was changed: {found['detail']}"
+    if request.method == "POST" and "id" in found:
+        found["id"] = None
+    return found | {"dry_run": True}
+
+
+def _body(request: Request) -> Any:
+    """The parsed body; None if it cannot be parsed, because routes without a body ignore it."""
+    try:
+        return request.data
+    except APIException:
+        return None
 
 
 def _respond(content: bytes | str) -> HttpResponse:
