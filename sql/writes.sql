@@ -75,17 +75,26 @@ CROSS JOIN LATERAL (
 
 
 -- name: place_payload_iovs
--- Change the interval and the payload list of payload IOVs.
+-- Change the interval and the payload list of payload IOVs. One that is detached belongs to the managers of the global tag that
+-- it leaves, or to the creator of its detached list.
 -- Parameters: ids, payload_list_ids (null: detached), major_iovs, minor_iovs, major_iov_ends, minor_iov_ends bigint[], added_ins
 --   integer[] (versions of the lists), with one element for each IOV.
 UPDATE "PayloadIOV" AS iov
 SET payload_list_id = place.payload_list_id, major_iov = place.major_iov, minor_iov = place.minor_iov,
     major_iov_end = place.major_iov_end, minor_iov_end = place.minor_iov_end,
-    added_in = place.added_in, updated = statement_timestamp()
-FROM unnest(
-    %(ids)s::bigint[], %(payload_list_ids)s::bigint[], %(major_iovs)s::bigint[], %(minor_iovs)s::bigint[],
-    %(major_iov_ends)s::bigint[], %(minor_iov_ends)s::bigint[], %(added_ins)s::integer[]
-) AS place (id, payload_list_id, major_iov, minor_iov, major_iov_end, minor_iov_end, added_in)
+    added_in = place.added_in, updated = statement_timestamp(),
+    left_tag = CASE WHEN place.payload_list_id IS NULL THEN place.left_tag END,
+    creator = CASE WHEN place.payload_list_id IS NULL THEN place.creator ELSE iov.creator END
+FROM (
+    SELECT wanted.*, coalesce(tag.name, list.left_tag) AS left_tag, CASE WHEN tag.id IS NULL THEN list.creator END AS creator
+    FROM unnest(
+        %(ids)s::bigint[], %(payload_list_ids)s::bigint[], %(major_iovs)s::bigint[], %(minor_iovs)s::bigint[],
+        %(major_iov_ends)s::bigint[], %(minor_iov_ends)s::bigint[], %(added_ins)s::integer[]
+    ) AS wanted (id, payload_list_id, major_iov, minor_iov, major_iov_end, minor_iov_end, added_in)
+    JOIN "PayloadIOV" AS stored ON stored.id = wanted.id
+    LEFT JOIN "PayloadList" AS list ON list.id = stored.payload_list_id
+    LEFT JOIN "GlobalTag" AS tag ON tag.id = list.global_tag_id
+) AS place
 WHERE iov.id = place.id
 
 
@@ -100,11 +109,11 @@ SELECT nextval(pg_get_serial_sequence('"PayloadIOV"', 'id')) FROM generate_serie
 -- Parameters: an array for each column, with one element for each IOV. Placeholders: {payload} for the payload columns, and
 -- {payload_arrays} for their parameters, arrays of the types of the columns.
 INSERT INTO "PayloadIOV" (
-    id, payload_list_id, major_iov, minor_iov, major_iov_end, minor_iov_end, added_in, {payload}
+    id, payload_list_id, major_iov, minor_iov, major_iov_end, minor_iov_end, added_in, creator, {payload}
 )
 SELECT * FROM unnest(
     %(ids)s::bigint[], %(payload_list_ids)s::bigint[], %(major_iovs)s::bigint[], %(minor_iovs)s::bigint[],
-    %(major_iov_ends)s::bigint[], %(minor_iov_ends)s::bigint[], %(added_ins)s::integer[],
+    %(major_iov_ends)s::bigint[], %(minor_iov_ends)s::bigint[], %(added_ins)s::integer[], %(creators)s::text[],
     {payload_arrays}
 )
 
@@ -226,9 +235,9 @@ RETURNING global_tag, revision
 
 -- name: create_payload_lists
 -- Create payload lists, each named after its type and its own id, detached or in a global tag. Returns their ids in order.
--- Parameters: payload_type_ids bigint[], global_tag_ids bigint[] (null: detached), one element for each list.
-INSERT INTO "PayloadList" (id, name, payload_type_id, global_tag_id)
-SELECT new.id, payload_type.name || '_' || new.id, payload_type.id, new.global_tag_id
+-- Parameters: payload_type_ids bigint[], global_tag_ids bigint[] (null: detached), one element for each list; creator text.
+INSERT INTO "PayloadList" (id, name, payload_type_id, global_tag_id, creator)
+SELECT new.id, payload_type.name || '_' || new.id, payload_type.id, new.global_tag_id, %(creator)s
 FROM (
     SELECT nextval(pg_get_serial_sequence('"PayloadList"', 'id')) AS id, payload_type_id, global_tag_id, position
     FROM unnest(%(payload_type_ids)s::bigint[], %(global_tag_ids)s::bigint[])

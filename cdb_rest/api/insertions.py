@@ -34,10 +34,11 @@ from cdb_rest.writes import bulk, insertion
 
 
 class BulkResult(Shape):
-    """The response to a bulk insert."""
+    """The response to a bulk insert. `unchanged` is the number of rows whose payload was valid already."""
 
     detail = serializers.CharField()
     count = serializers.IntegerField()
+    unchanged = serializers.IntegerField()
 
 
 class BulkPayloadIOVInput(PayloadIOVInput):
@@ -122,14 +123,16 @@ SPLIT = {
     "after": [{"since": [1, 0], "until": [5, 0]}, {"since": [6, 0], "until": [14, 2459]}],
 }
 PLAN = {
-    "detail": "Dry run, nothing was changed: payload IOVs inserted: 1; existing IOVs shortened, moved or split: 1; "
-    "removed from their list: 0.",
+    "detail": "Dry run, nothing was changed: payload IOVs inserted: 1; unchanged: 0; existing IOVs shortened, moved or "
+    "split: 1; removed from their list: 0.",
     "dry_run": True,
     "refused": None,
     "revisions": {},
+    "unchanged": False,
     "rows": [
         {
             "row": 0,
+            "unchanged": False,
             "global_tag": "tiny",
             "payload_type": "Pixel_Alignment",
             "payload_list": "Pixel_Alignment_1",
@@ -157,7 +160,11 @@ BULK_ROW = {
 class PayloadIOVInsertView(StrictView):
     """Insert one payload or an array of them, all or none. With `dry_run`, the plan is returned and nothing changes.
 
+    If the same payload is valid in the whole interval already, nothing changes, whatever the status of the tag is: then
+    `unchanged` is true, and `added` is the existing IOV.
+
     A payload becomes valid inside its interval; outside of it nothing changes. `until` is the end: a moment, `"open"`,
+    `[7, "end"]` for the end of major number 7, `"open"`,
     or `"next"` for the start of the next IOV. The payload type must exist. If the tag has no payload list of that type,
     one is created. The response lists for each payload the other IOVs that are cut.
 
@@ -194,13 +201,14 @@ def _dry_run(rows: list[dict[str, Any]], origin: Origin) -> dict[str, Any]:
 
 
 class PayloadIOVBulkView(APIView):
-    """Insert all rows or none.
+    """Insert all rows or none. The order of the rows has no meaning.
 
-    An IOV with an end is valid in its interval. An IOV without an end is valid until the start of the next IOV in its
-    list.
+    An IOV with an end is valid in its interval. An IOV without an end is valid until the start of the next IOV in the
+    request or in its list. A row whose payload is valid in its whole interval already changes nothing.
 
-    The response is 409 if an IOV has the start of a stored IOV of its list, if a tag is frozen, or if existing
-    intervals of a tag that is not unlocked would change. It is 400 if two rows have the same list and start.
+    The response is 409 if a row that changes something has the start of a stored IOV of its list, if a tag is frozen, or if
+    existing intervals of a tag that is not unlocked would change. It is 400 if two rows of a list have the same start, or if one
+    starts before the end of another one.
     """
 
     takes_rows = True
@@ -216,7 +224,8 @@ class PayloadIOVBulkView(APIView):
         rows, origin = read_bulk(request), read_origin(request)
 
         def insert() -> dict[str, Any]:
-            count = bulk.insert_payload_iovs(rows=rows, origin=origin)
-            return {"detail": f"Payload IOVs inserted: {count}.", "count": count}
+            found = bulk.insert_payload_iovs(rows=rows, origin=origin)
+            detail = f"Payload IOVs inserted: {found.inserted}; unchanged: {found.unchanged}."
+            return {"detail": detail, "count": len(rows), "unchanged": found.unchanged}
 
         return respond_to_write(request, insert)

@@ -1,5 +1,7 @@
 """Payload IOVs: payload files, each with the interval of moments in which it is valid."""
 
+from typing import Any
+
 from django.db.models import QuerySet, Sum
 from django.http import HttpResponse, HttpResponseBase
 from drf_spectacular.utils import extend_schema
@@ -44,7 +46,12 @@ class PayloadIOVDocument(Shape):
 
 
 class AttachedIOV(PayloadIOVDocument, CutsDocument):
-    """An attached payload IOV, and the changes of the other IOVs in its list."""
+    """An attached payload IOV, and the changes of the other IOVs in its list.
+
+    If it is `unchanged`, the payload was valid in the whole interval already, and the document is that of the existing IOV.
+    """
+
+    unchanged = serializers.BooleanField()
 
 
 class PayloadInput(Input):
@@ -57,15 +64,22 @@ class PayloadInput(Input):
 
 
 class PayloadIOVInput(PayloadInput):
-    """A new payload IOV. Without `major_iov_end` and `minor_iov_end`, its end is open.
-
-    Each of them is 9223372036854775807 by default. The end is open only if both have this value.
+    """A new payload IOV. Without `major_iov_end` and `minor_iov_end`, its end is open, and so it is if both are
+    9223372036854775807. One of them alone is an error.
     """
 
     major_iov = NumberField()
     minor_iov = NumberField()
-    major_iov_end = NumberField(default=OPEN)
-    minor_iov_end = NumberField(default=OPEN)
+    major_iov_end = NumberField(required=False)
+    minor_iov_end = NumberField(required=False)
+
+    def validate(self, attributes: dict[str, Any]) -> dict[str, Any]:
+        """Set both numbers of an open end."""
+        given = [name for name in ("major_iov_end", "minor_iov_end") if name in attributes]
+        if len(given) == 1:
+            missing = "minor_iov_end" if given == ["major_iov_end"] else "major_iov_end"
+            raise serializers.ValidationError({missing: "An end has two numbers, major_iov_end and minor_iov_end."})
+        return {"major_iov_end": OPEN, "minor_iov_end": OPEN} | attributes
 
 
 class PayloadIOVAttachInput(Input):
@@ -182,7 +196,8 @@ class PayloadIOVAttachView(APIView):
     """Attach a payload IOV to a payload list. If it is in another list, it is detached from there first.
 
     The payload becomes valid inside its interval; outside of it nothing changes. Other IOVs in the interval are
-    trimmed, moved, split or detached, and the response lists them. If the IOV is in this list already, nothing changes.
+    trimmed, moved, split or detached, and the response lists them. If the IOV is in this list already, or if the same payload is
+    valid in the whole interval, nothing changes, and the response has the existing IOV.
 
     If the tag is not unlocked, the IOV must not overlap existing ones, with one exception: if the last IOV of the list
     is open, an open IOV may start after its start. Otherwise the response is 409. It is also 409 if the tag is frozen,
@@ -203,7 +218,8 @@ class PayloadIOVAttachView(APIView):
             attachment = payload_iovs.attach_payload_iov(
                 payload_list=body["payload_list"], iov_id=body["piov_id"], origin=origin
             )
-            return document_of(PayloadIOVDocument, attachment.iov) | cuts_document(attachment.cuts)
+            found = document_of(PayloadIOVDocument, attachment.iov) | cuts_document(attachment.cuts)
+            return found | {"unchanged": attachment.is_unchanged}
 
         return respond_to_write(request, attach)
 

@@ -57,10 +57,12 @@ class CutsDocument(Shape):
 class PlanRow(CutsDocument):
     """The changes of a payload list by one row of the request. `row` is the number of that row, from 0.
 
-    `payload_list` is null in a dry run if the list would be created.
+    `payload_list` is null in a dry run if the list would be created. If the row is `unchanged`, its payload was valid in its
+    whole interval already, and `added` is the existing IOV.
     """
 
     row = serializers.IntegerField()
+    unchanged = serializers.BooleanField()
     global_tag = serializers.CharField()
     payload_type = serializers.CharField()
     payload_list = serializers.CharField(allow_null=True)
@@ -77,7 +79,8 @@ class Refusal(Shape):
 
 
 class InsertionResult(Shape):
-    """The response to an insertion. `revisions` has the new revisions of the tags by name; it is empty in a dry run.
+    """The response to an insertion. `revisions` has the new revisions of the tags by name; it is empty in a dry run, and if all
+    rows are `unchanged`.
 
     `refused` is null, except in a dry run whose request would be rejected with `iov_overlap` or `global_tag_frozen`.
     All other errors are error responses, also in a dry run.
@@ -87,6 +90,7 @@ class InsertionResult(Shape):
     dry_run = serializers.BooleanField()
     refused = Refusal(allow_null=True)
     revisions = serializers.DictField(child=serializers.IntegerField())
+    unchanged = serializers.BooleanField()
     rows = PlanRow(many=True)
 
 
@@ -95,8 +99,10 @@ def insertion_document(insertion: Insertion, *, dry_run: bool) -> dict[str, Any]
     cuts = [cut for placement in insertion.placements for cut in placement.cuts]
     changed = sum(bool(cut.rest) for cut in cuts)
     created = {payload_list.id for payload_list in insertion.created_lists}
+    unchanged = sum(placement.holder is not None for placement in insertion.placements)
     summary = (
-        f"payload IOVs inserted: {len(insertion.placements)}; existing IOVs shortened, moved or split: {changed}; "
+        f"payload IOVs inserted: {len(insertion.placements) - unchanged}; unchanged: {unchanged}; "
+        f"existing IOVs shortened, moved or split: {changed}; "
         f"removed from their list: {len(cuts) - changed}."
     )
     return {
@@ -104,6 +110,7 @@ def insertion_document(insertion: Insertion, *, dry_run: bool) -> dict[str, Any]
         "dry_run": dry_run,
         "refused": None,
         "revisions": insertion.revisions,
+        "unchanged": bool(insertion.placements) and unchanged == len(insertion.placements),
         "rows": [_row(placement, placement.payload_list.id in created, dry_run) for placement in insertion.placements],
     }
 
@@ -115,21 +122,24 @@ def refusal_document(error: CdbError) -> dict[str, Any]:
         "dry_run": True,
         "refused": {"code": error.code, "detail": str(error), "rows": error.rows},
         "revisions": {},
+        "unchanged": False,
         "rows": [],
     }
 
 
 def _row(placement: Placement, created: bool, dry_run: bool) -> dict[str, Any]:
-    payload_list, iov = placement.payload_list, placement.iov
+    payload_list, holder = placement.payload_list, placement.holder
+    iov, interval = (placement.iov, interval_of(placement.iov)) if holder is None else (holder.iov, holder.interval)
     return {
         "row": placement.number,
+        "unchanged": holder is not None,
         "global_tag": payload_list.global_tag and payload_list.global_tag.name,
         "payload_type": payload_list.payload_type.name,
         "payload_list": None if created and dry_run else payload_list.name,
         "list_created": created,
         "added": {"id": iov.id, "payload_url": iov.payload_url}
-        | _interval(interval_of(iov))
-        | ({"until": "next"} if placement.since_only else {}),
+        | _interval(interval)
+        | ({"until": "next"} if placement.since_only and holder is None else {}),
     } | cuts_document(placement.cuts)
 
 

@@ -18,6 +18,8 @@ class ChangeAction(models.TextChoices):
     DELETE_IOV = "delete_iov"
     BULK = "bulk"  # a bulk insert or an import
     INSERT = "insert"  # an insertion by the names of tag and payload type
+    CLEAR = "clear"  # no payload is valid in an interval any more
+    LIMITS = "limits"
     REVERT = "revert"
     REPAIR = "repair"
     RESTORE = "restore"  # a restoration of the database

@@ -4,6 +4,7 @@ from django.db import models
 from django.db.models import F, Func
 from django.db.models.functions import Now
 
+from cdb_rest.rules.moment import Moment
 from cdb_rest.rules.names import NAME_LENGTH, TEXT_LENGTH
 
 # The beginning of the next second after the start of the transaction. It is written with Django's classes only, so that
@@ -75,6 +76,10 @@ class GlobalTag(models.Model):
     revision = models.BigIntegerField(db_default=0, editable=False)
     payload_lists_count = models.BigIntegerField(db_default=0, editable=False)
     payload_iov_count = models.BigIntegerField(db_default=0, editable=False)
+    # Limits for writes, null for none: what is valid before the combined moment `closed_until` must not change, and no IOV may
+    # start after the major number `largest_major`.
+    closed_until = models.DecimalField(max_digits=38, decimal_places=19, null=True)
+    largest_major = models.BigIntegerField(null=True)
 
     objects = GlobalTagQuerySet.as_manager()
 
@@ -84,3 +89,8 @@ class GlobalTag(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def closed(self) -> Moment | None:
+        """`closed_until` as a moment."""
+        return None if self.closed_until is None else Moment.from_combined(self.closed_until)

@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 from cdb_rest import named_sql
 from cdb_rest.models.payload_list import PayloadList
 from cdb_rest.rules.moment import OPEN
-from cdb_rest.rules.names import REVISION_LENGTH, TEXT_LENGTH
+from cdb_rest.rules.names import NAME_LENGTH, REVISION_LENGTH, TEXT_LENGTH
 
 PLACEHOLDER = re.compile(r"\{[a-z._]+\}")
 
@@ -51,6 +51,9 @@ class PayloadIOV(models.Model):
     extra = models.CharField(max_length=REVISION_LENGTH, null=True)  # noqa: DJ001 -- null and "" differ in the API
     # The version of the payload list since which the row is as it is now; see `cdb_rest.models.history`.
     added_in = models.IntegerField(db_default=0, default=0, editable=False)
+    # The client that created the row, while it or its list is detached; and the global tag from whose list it was detached.
+    creator = models.CharField(max_length=TEXT_LENGTH, null=True, editable=False)  # noqa: DJ001 -- null: unknown
+    left_tag = models.CharField(max_length=NAME_LENGTH, null=True, editable=False)  # noqa: DJ001
     created = models.DateTimeField(db_default=Now(), editable=False)
     updated = models.DateTimeField(db_default=Now(), editable=False)
     # Computed by the database, because Python's default decimal context would round it.
@@ -106,6 +109,15 @@ class PayloadIOV(models.Model):
 def payload_of(iov: PayloadIOV) -> dict[str, Any]:
     """The values of an IOV's payload columns, by column name."""
     return {column: getattr(iov, column) for column in PAYLOAD_COLUMNS.values()}
+
+
+def has_payload(stored: PayloadIOV, given: PayloadIOV) -> bool:
+    """Whether a stored IOV has the payload of another one, whose checksum, size and revision count only if they are not empty."""
+    return all(
+        getattr(stored, column) == value
+        for column, value in payload_of(given).items()
+        if column == "payload_url" or value not in ("", 0, None)
+    )
 
 
 def load_statement(name: str) -> str:

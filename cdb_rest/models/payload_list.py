@@ -39,6 +39,9 @@ class PayloadList(models.Model):
     updated = models.DateTimeField(db_default=Now(), editable=False)
     iov_count = models.BigIntegerField(db_default=0, editable=False)
     version = models.IntegerField(db_default=0, default=0, editable=False)
+    # Who may write to the list while it is detached: its creator, or the managers of the global tag that it left.
+    creator = models.CharField(max_length=TEXT_LENGTH, null=True, editable=False)  # noqa: DJ001 -- null: unknown
+    left_tag = models.CharField(max_length=NAME_LENGTH, null=True, editable=False)  # noqa: DJ001
 
     class Meta:
         db_table = "PayloadList"

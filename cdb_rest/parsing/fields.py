@@ -3,13 +3,14 @@
 import json
 from typing import Any
 
+from django.conf import settings
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 
 from cdb_rest.parsing.parameters import is_own_path, moment_of, parse_integer, unknown_names
 from cdb_rest.rules.errors import InvalidInputError
-from cdb_rest.rules.moment import OPEN, Moment
+from cdb_rest.rules.moment import OPEN, Mode, Moment, end_of_major
 from cdb_rest.rules.names import NAME_LENGTH, NAME_RULE, REVISION_LENGTH, fits_into_path
 
 
@@ -88,20 +89,24 @@ class MomentField(serializers.Field[Moment, Any, Any, Any]):
         return moment
 
 
-@extend_schema_field({"oneOf": [{"type": "string", "enum": ["open", "next"]}, MOMENT]})
-class UntilField(serializers.Field[Moment | str, Any, Any, Any]):
-    """The end of an interval: a moment, "open" for none, or "next" for the next start of the payload list.
+END_OF_MAJOR = {"type": "array", "items": {"oneOf": [{"type": "integer"}, {"type": "string"}]}, "example": [7, "end"]}
 
-    The validated value is a `Moment`, or the text "open" or "next".
+
+@extend_schema_field({"oneOf": [{"type": "string", "enum": ["open", "next"]}, MOMENT, END_OF_MAJOR]})
+class UntilField(serializers.Field[Moment | str, Any, Any, Any]):
+    """The end of an interval: a moment, [major, "end"] for the end of a major number, "open" for none, or "next" for the next
+    start of the payload list.
+
+    The validated value is a `Moment` in the mode of the service, or the text "open" or "next".
     """
 
     default_error_messages = {
-        "invalid": 'Must be an array of two integers, [major, minor], each from 0 to 9223372036854775807, or "open" or '
-        '"next" (got {given}).'
+        "invalid": 'Must be an array of two integers, [major, minor], each from 0 to 9223372036854775807, or [major, "end"], '
+        'or "open" or "next" (got {given}).'
     }
 
     def to_internal_value(self, data: Any) -> Moment | str:
-        until = data if data in ("open", "next") else _moment(data)
+        until = data if data in ("open", "next") else _end(data)
         if until is None:
             self.fail("invalid", given=_shown(data))
         return until
@@ -134,6 +139,14 @@ class MomentsField(serializers.Field[list[Moment], Any, Any, Any]):
                 self.fail("moment", index=index)
             moments.append(moment)
         return moments
+
+
+def _end(data: Any) -> Moment | None:
+    """The end for an array of two numbers, or of a number and "end"; None if the data are invalid."""
+    if isinstance(data, list) and data[1:] == ["end"]:
+        major = moment_of([data[0], 0])
+        return None if major is None else end_of_major(major.major, Mode(settings.CDB_IOV_MODE))
+    return _moment(data)
 
 
 def _shown(data: Any) -> str:

@@ -154,6 +154,13 @@ class Principal:
     permissions: tuple[Permission, ...] = ()
     may_everything: bool = False
 
+    @property
+    def identity(self) -> str:
+        """The name without the address, for the creators of detached objects; empty if the principal was not identified."""
+        if self.method == "network":
+            return self.name.partition(" (")[0]
+        return self.name if self.method else ""
+
     def permission(self, role: Role, tag: Object = None, payload_type: Object = None) -> Permission | None:
         """The first permission that gives the role for this tag and payload type; None if there is none."""
         if self.may_everything:

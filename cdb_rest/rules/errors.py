@@ -142,6 +142,10 @@ class TagFrozenError(CdbError, status=409, code="global_tag_frozen"):
     """The tag is frozen: it cannot be changed any more."""
 
 
+class TagLimitError(CdbError, status=409, code="global_tag_limit"):
+    """The write exceeds a limit of the tag: it changes what is valid before `closed_until`, or starts after `largest_major`."""
+
+
 class StatusChangeRefusedError(CdbError, status=409, code="status_change_refused"):
     """The tag's status does not permit a change to the requested status."""
 

@@ -51,6 +51,13 @@ END_OF_TIME = Moment(OPEN, OPEN)
 AFTER_ALL = Moment(OPEN + 1, 0)
 
 
+def end_of_major(major: int, mode: Mode) -> Moment:
+    """The end, in the wire format of `mode`, of an interval that is valid to the last moment with this major number."""
+    if major == OPEN:
+        return END_OF_TIME
+    return Moment(major + 1, 0) if mode is Mode.CONTINUOUS else Moment(major, OPEN)
+
+
 @dataclass(frozen=True, slots=True)
 class Interval:
     """A half-open interval of validity: `start` is inside, `end` is not. The end of an open interval is `AFTER_ALL`.

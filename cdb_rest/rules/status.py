@@ -28,6 +28,8 @@ class Action(Enum):
     REMOVE_IOV = "payload IOVs cannot be removed"
     DELETE = "it cannot be deleted"
     REVERT = "it cannot be reverted"
+    SET_LIMITS = "its limits cannot be changed"
+    REOPEN = "its limit closed_until can be lowered or removed only while it is unlocked"
 
 
 # The role that each action needs on an unlocked tag.
@@ -38,9 +40,11 @@ ROLES = {
     Action.REMOVE_IOV: Role.MANAGER,
     Action.DELETE: Role.MANAGER,
     Action.REVERT: Role.MANAGER,
+    Action.SET_LIMITS: Role.MANAGER,
+    Action.REOPEN: Role.ADMINISTRATOR,
 }
-# A locked tag accepts a list of a new payload type, and IOVs for intervals that no IOV covers yet.
-PERMITTED_WHEN_LOCKED = {Action.ADD_LIST, Action.ADD_IOV}
+# A locked tag accepts a list of a new payload type, IOVs for intervals that no IOV covers yet, and stricter limits.
+PERMITTED_WHEN_LOCKED = {Action.ADD_LIST, Action.ADD_IOV, Action.SET_LIMITS}
 
 
 def check_status_name(name: str) -> None:
@@ -57,7 +61,7 @@ def check_permitted(*, tag: str, status: str, action: Action) -> None:
     """Raise an error if a tag with this status does not permit `action`. `tag` is its name, for the message.
 
     Raises `TagFrozenError` for every action on a frozen tag. Raises `TagLockedError` for every action on another
-    protected tag, except `ADD_LIST` and `ADD_IOV`. A caller that replaces a list must pass `REMOVE_LIST`.
+    protected tag, except those in `PERMITTED_WHEN_LOCKED`. A caller that replaces a list must pass `REMOVE_LIST`.
     For `ADD_IOV`, the caller must also check that no existing interval changes.
     """
     if status == Status.UNLOCKED:

@@ -74,6 +74,18 @@ def up_to_next(new: Interval, rows: Sequence[Row]) -> Interval:
     return Interval(new.start, next(following, AFTER_ALL))
 
 
+def plan_clear(cleared: Interval, rows: Sequence[AnyRow]) -> list[Cut[AnyRow]]:
+    """The cuts after which no row is valid in `cleared`, and nothing changes outside of it. `rows` are as for `plan_attach`.
+
+    The row before the interval is cut even where a later row hides it, because it would become visible there.
+    """
+    return [
+        Cut(row, row.interval, _rest(row, until, cleared))
+        for row, until in _visible_ends(rows)
+        if cleared.contains(row.interval.start) or row.interval.start < cleared.start < row.interval.end
+    ]
+
+
 class ProtectedRows(Generic[AnyRow]):
     """The existing rows of a list in a protected tag, ordered by start. Their visible parts must not change.
 
@@ -184,6 +196,54 @@ class Timeline(Generic[IOV]):
         self._starts[first:last] = sorted(item.interval.start for item in remaining)
         return cuts
 
+    def clear(self, interval: Interval) -> list[Cut[TimelineRow[IOV]]]:
+        """Cut the rows so that none is valid in the interval, and return the cuts; none if no row is valid there anyway."""
+        if not self.is_valid_in(interval):
+            return []
+        near = self.rows()
+        first = max(bisect_left(self._starts, interval.start) - 1, 0)
+        cuts = plan_clear(interval, near[first:])
+        touched = {id(cut.row) for cut in cuts}
+        remaining = [row for row in near if id(row) not in touched] + [row for cut in cuts for row in _apply(cut)]
+        self._rows = {row.interval.start: row for row in remaining}
+        self._starts = sorted(self._rows)
+        return cuts
+
+    def is_valid_in(self, interval: Interval) -> bool:
+        """Whether a row is valid at any moment of the interval."""
+        visible = (Interval(row.interval.start, until) for row, until in _visible_ends(self.rows()))
+        return any(not part.is_empty and part.overlaps(interval) for part in visible)
+
+    def effective(self, interval: Interval, *, since_only: bool) -> Interval:
+        """The interval in which a new row with this one would be valid: with `since_only`, up to the next start."""
+        if not since_only:
+            return interval
+        following = bisect_right(self._starts, interval.start)
+        return Interval(interval.start, self._starts[following] if following < len(self._starts) else AFTER_ALL)
+
+    def holder(self, interval: Interval, is_same: Callable[[TimelineRow[IOV]], bool]) -> TimelineRow[IOV] | None:
+        """The row that is valid at the start of the interval, if `is_same` is true for each row that is valid in it, and one is
+        valid at each of its moments. Otherwise None.
+        """
+        number = bisect_right(self._starts, interval.start) - 1
+        moment, found = interval.start, None
+        while 0 <= number < len(self._starts) and self._starts[number] <= moment:
+            row = self._rows[self._starts[number]]
+            following = self._starts[number + 1] if number + 1 < len(self._starts) else AFTER_ALL
+            until = min(row.interval.end, following)
+            if until <= moment or not is_same(row):
+                return None
+            found = found or row
+            if until >= interval.end:
+                return found
+            moment, number = until, number + 1
+        return None
+
+    def is_valid_at(self, moment: Moment) -> bool:
+        """Whether a row is valid at the moment. `AFTER_ALL` is no moment."""
+        number = bisect_right(self._starts, moment) - 1
+        return number >= 0 and moment < self._rows[self._starts[number]].interval.end
+
     def rows(self) -> list[TimelineRow[IOV]]:
         """The current rows, ordered by start."""
         return [self._rows[start] for start in self._starts]
@@ -197,6 +257,29 @@ def _apply(cut: Cut[TimelineRow[IOV]]) -> list[TimelineRow[IOV]]:
         return []
     row.interval = cut.rest[0]
     return [row, *(TimelineRow(row.iov, interval, is_rest=True) for interval in cut.rest[1:])]
+
+
+def first_difference(
+    before: Sequence[AnyRow], after: Sequence[AnyRow], is_same: Callable[[AnyRow, AnyRow], bool]
+) -> Moment | None:
+    """The first moment at which one of two lists of rows, ordered by start, has no valid row or a row that is not the same.
+
+    None if there is no such moment.
+    """
+    sides = [_visible_ends(before), _visible_ends(after)]
+    moments = sorted({moment for side in sides for row, until in side for moment in (row.interval.start, until)})
+    places = [0, 0]
+    for moment in moments:
+        valid = []
+        for number, side in enumerate(sides):
+            while places[number] < len(side) and side[places[number]][1] <= moment:
+                places[number] += 1
+            row = side[places[number]][0] if places[number] < len(side) else None
+            valid.append(row if row is not None and row.interval.start <= moment else None)
+        one, other = valid
+        if (one is None) != (other is None) or (one is not None and other is not None and not is_same(one, other)):
+            return moment
+    return None
 
 
 @dataclass(frozen=True, slots=True)

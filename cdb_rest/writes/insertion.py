@@ -8,9 +8,9 @@ from django.db import transaction
 from cdb_rest.models import ChangeAction, GlobalTag, PayloadIOV, PayloadList, PayloadType
 from cdb_rest.rules.access import BY_THE_SYSTEM, Origin
 from cdb_rest.rules.errors import CdbError, GlobalTagNotFoundError, InvalidInputError, PayloadTypeNotFoundError
-from cdb_rest.rules.status import Action
+from cdb_rest.rules.status import Action, check_permitted, role_for
 from cdb_rest.writes.change_log import Changes
-from cdb_rest.writes.locks import check_tag, lock_global_tags_shared
+from cdb_rest.writes.locks import lock_global_tags_shared
 from cdb_rest.writes.payload_lists import create_lists
 from cdb_rest.writes.placing import Placement, Plan
 from cdb_rest.writes.rows import check_interval, refusals_of, refused_rows
@@ -26,7 +26,7 @@ class Insertion:
 
     - `placements`: the inserted IOVs, one for each row, with the rows that they cut.
     - `created_lists`: the payload lists that were created.
-    - `revisions`: the new revisions by tag name.
+    - `revisions`: the new revisions by tag name; empty if nothing changed.
 
     After a dry run, the new IOVs have no ids, the created lists do not exist any more, and there are no revisions.
     """
@@ -57,7 +57,8 @@ def insert_payloads(*, rows: list[dict[str, Any]], dry_run: bool = False, origin
     Each row has the names `global_tag` and `payload_type`, the columns of `PayloadIOV`, and `since_only`. If this is
     true, the end must be open, and the IOV is valid only up to the next start in its list. If it is false, an open IOV
     detaches all later IOVs of its list. Unlike in a bulk insert, a row may have the start of an existing IOV or of an
-    earlier row.
+    earlier row. If the same payload is valid in the whole interval of a row already, the row changes nothing, whatever the
+    status of the tag is; its placement has the `holder`.
 
     Raises the error of the first invalid row; its `rows` describes the first `ROWS_NAMED` invalid rows. The errors are
     `GlobalTagNotFoundError`, `PayloadTypeNotFoundError`, `TagFrozenError`, `InvalidInputError` (empty interval),
@@ -76,6 +77,8 @@ def insert_payloads(*, rows: list[dict[str, Any]], dry_run: bool = False, origin
     if dry_run:
         transaction.set_rollback(True)
         return Insertion(placements, created, {})
+    if plan.changes_nothing:
+        return Insertion(placements, created, {})
     plan.apply(changes)
     return Insertion(placements, created, changes.record(ChangeAction.INSERT, origin))
 
@@ -93,6 +96,11 @@ def _targets(rows: list[dict[str, Any]], origin: Origin) -> tuple[dict[int, Targ
     ids = GlobalTag.objects.filter(name__in={row["global_tag"] for row in rows}).values_list("id", flat=True)
     tags = {tag.name: tag for tag in lock_global_tags_shared(list(ids)).values()}
     types = {kind.name: kind for kind in PayloadType.objects.filter(name__in={row["payload_type"] for row in rows})}
+    existing = set(
+        PayloadList.objects.filter(
+            global_tag__in=ids, payload_type__in=[kind.id for kind in types.values()]
+        ).values_list("global_tag", "payload_type")
+    )
     targets: dict[int, Target] = {}
 
     def read(numbered: tuple[int, dict[str, Any]]) -> None:
@@ -101,10 +109,13 @@ def _targets(rows: list[dict[str, Any]], origin: Origin) -> tuple[dict[int, Targ
             raise GlobalTagNotFoundError(row["global_tag"])
         if row["payload_type"] not in types:
             raise PayloadTypeNotFoundError(row["payload_type"])
-        check_tag(tags[row["global_tag"]], Action.ADD_IOV, origin, row["payload_type"])
+        tag, payload_type = tags[row["global_tag"]], types[row["payload_type"]]
+        origin.principal.require(role_for(Action.ADD_IOV, tag.status.name), tag.name, payload_type.name)
+        if (tag.id, payload_type.id) not in existing:
+            check_permitted(tag=tag.name, status=tag.status.name, action=Action.ADD_LIST)
         iov = PayloadIOV(**{name: value for name, value in row.items() if name not in NO_COLUMNS})
         _check_interval(iov)
-        targets[number] = Target(iov, tags[row["global_tag"]], types[row["payload_type"]])
+        targets[number] = Target(iov, tag, payload_type)
 
     refusals = refusals_of(read, list(enumerate(rows)))
     return targets, refusals

@@ -19,7 +19,7 @@ from cdb_rest.rules.errors import (
     PayloadIOVNotFoundError,
     PayloadListNotFoundError,
 )
-from cdb_rest.rules.status import Action, check_permitted, role_for
+from cdb_rest.rules.status import ROLES, Action, check_permitted, role_for
 
 ADVISORY_LOCK_SHARED = named_sql.load("advisory_lock_shared")
 ADVISORY_LOCK_EXCLUSIVE = named_sql.load("advisory_lock_exclusive")
@@ -104,17 +104,47 @@ def lock_payload_iov(iov_id: int) -> PayloadIOV:
     return iov
 
 
-def check_tag(tag: GlobalTag | None, action: Action, origin: Origin, payload_type: Object = All.ALL) -> None:
+def check_tag(tag: GlobalTag, action: Action, origin: Origin, payload_type: Object = All.ALL) -> None:
     """Check that the principal has the role for `action` on the tag, and that the tag's status permits the action.
 
-    Without a tag (None, for detached objects), every action needs only the role contributor for the payload type. With
-    the default `payload_type`, the role must be for all payload types. For `ADD_IOV`, the caller must also check that
+    With the default `payload_type`, the role must be for all payload types. For `ADD_IOV`, the caller must also check that
     no existing interval of a protected tag changes.
 
     Raises `AuthenticationRequiredError`, `NotPermittedError`, `TagLockedError` or `TagFrozenError`.
     """
-    if tag is None:
-        origin.principal.require(Role.CONTRIBUTOR, None, payload_type)
-        return
     origin.principal.require(role_for(action, tag.status.name), tag.name, payload_type)
     check_permitted(tag=tag.name, status=tag.status.name, action=action)
+
+
+def check_list(payload_list: PayloadList, action: Action, origin: Origin) -> None:
+    """Like `check_tag` for the tag of a payload list. For a detached list, like `check_owner`."""
+    check_list_role(payload_list, action, origin)
+    if payload_list.global_tag is not None:
+        tag = payload_list.global_tag
+        check_permitted(tag=tag.name, status=tag.status.name, action=action)
+
+
+def check_list_role(payload_list: PayloadList, action: Action, origin: Origin) -> None:
+    """Like `check_list`, but without the status of the tag."""
+    tag, payload_type = payload_list.global_tag, payload_list.payload_type.name
+    if tag is None:
+        check_owner(payload_list, ROLES[action], origin, payload_type)
+    else:
+        origin.principal.require(role_for(action, tag.status.name), tag.name, payload_type)
+
+
+def check_owner(owned: PayloadList | PayloadIOV, role: Role, origin: Origin, payload_type: Object = None) -> None:
+    """Check that the principal may write to a detached list or IOV.
+
+    This is its creator, or whoever has `role` for the tag that it left, or the role contributor for all tags. Raises
+    `AuthenticationRequiredError` or `NotPermittedError`.
+    """
+    principal = origin.principal
+    if principal.permission(Role.CONTRIBUTOR, All.ALL, payload_type):
+        return
+    if owned.left_tag is not None:
+        principal.require(role, owned.left_tag, payload_type)
+    elif owned.creator and owned.creator == principal.identity:
+        principal.require(Role.CONTRIBUTOR, None, payload_type)
+    else:
+        principal.require(Role.CONTRIBUTOR, All.ALL, payload_type)

@@ -43,6 +43,11 @@ class PastRows:
         return stored if stored is not None and is_same else iov
 
     @property
+    def wanted(self) -> list[PayloadIOV]:
+        """The rows of then, in the order of their starts."""
+        return self._wanted
+
+    @property
     def differ(self) -> bool:
         """Whether the rows of then are not those of the target."""
         return bool(self.removed or self.added)

@@ -1,5 +1,6 @@
 """Write services for single payload IOVs: create, attach, delete."""
 
+import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +14,18 @@ from cdb_rest.rules.errors import (
 from cdb_rest.rules.moment import END_OF_TIME, Moment
 from cdb_rest.rules.status import Action
 from cdb_rest.rules.timeline import Cut, TimelineRow
+from cdb_rest.writes import limits
 from cdb_rest.writes.change_log import Changes
-from cdb_rest.writes.locks import check_tag, lock_payload_iov, lock_payload_list, lock_payload_lists
+from cdb_rest.writes.locks import (
+    check_list,
+    check_list_role,
+    check_owner,
+    lock_payload_iov,
+    lock_payload_list,
+    lock_payload_lists,
+)
 from cdb_rest.writes.placing import Placement, Plan, remove_row
-from cdb_rest.writes.rows import check_interval
+from cdb_rest.writes.rows import check_interval, interval_of
 from cdb_rest.writes.transactions import write
 
 
@@ -27,7 +36,7 @@ def create_payload_iov(*, values: dict[str, Any], origin: Origin = BY_THE_SYSTEM
     Raises `InvalidInputError` for an empty interval or a negative number, and the errors of missing permissions.
     """
     origin.principal.require(Role.CONTRIBUTOR)
-    iov = PayloadIOV(**values)
+    iov = PayloadIOV(**values, creator=origin.principal.identity or None)
     check_interval(iov)
     iov.save(force_insert=True)
     return _get(iov.id)
@@ -35,10 +44,14 @@ def create_payload_iov(*, values: dict[str, Any], origin: Origin = BY_THE_SYSTEM
 
 @dataclass(frozen=True)
 class Attachment:
-    """An attached IOV, and the cuts that it caused in other rows of its list."""
+    """An attached IOV, and the cuts that it caused in other rows of its list.
+
+    If the attachment `is_unchanged`, the list had the payload already, and `iov` is the row that has it.
+    """
 
     iov: PayloadIOV
     cuts: list[Cut[TimelineRow[PayloadIOV]]]
+    is_unchanged: bool = False
 
 
 @write
@@ -47,8 +60,8 @@ def attach_payload_iov(*, payload_list: str, iov_id: int, origin: Origin = BY_TH
 
     An open IOV detaches all later IOVs of the list, unlike in a bulk insert.
 
-    If the IOV is in this list already, nothing changes. An IOV of another list is moved; then the status of that list's
-    tag must permit the removal, too.
+    If the IOV is in this list already, nothing changes. Nor does it if the same payload is valid in the whole interval: then the
+    IOV stays where it is. An IOV of another list is moved; then the status of that list's tag must permit the removal, too.
 
     Raises `PayloadListNotFoundError`, `PayloadIOVNotFoundError`, `InvalidInputError` for an empty interval,
     `OverlapError` if existing intervals of a protected tag would change, `TagLockedError`, `TagFrozenError`,
@@ -64,21 +77,27 @@ def attach_payload_iov(*, payload_list: str, iov_id: int, origin: Origin = BY_TH
     target = lists.pop(payload_list)
     iov = lock_payload_iov(iov_id)
     if iov.payload_list_id == target.id:
-        tag = target.global_tag
-        origin.principal.require(Role.CONTRIBUTOR, tag.name if tag else None, target.payload_type.name)
-        return Attachment(_get(iov_id), [])
+        check_list_role(target, Action.ADD_IOV, origin)
+        return Attachment(_get(iov_id), [], is_unchanged=True)
     source = next((item for item in lists.values() if item.id == iov.payload_list_id), None)
     if iov.payload_list_id is not None and source is None:
         raise ConcurrentChangeError(f"Payload IOV {iov_id} was attached elsewhere at the same moment; try again.")
     if source:
-        check_tag(source.global_tag, Action.REMOVE_IOV, origin, source.payload_type.name)
-    check_tag(target.global_tag, Action.ADD_IOV, origin, target.payload_type.name)
+        check_list_role(source, Action.REMOVE_IOV, origin)
+    check_list_role(target, Action.ADD_IOV, origin)
+    if not source:
+        check_owner(iov, Role.MANAGER, origin, target.payload_type.name)
     check_interval(iov)
-    changes = Changes()
-    if source:
-        remove_row(source, iov, changes)
+    stored = copy.copy(iov)
     placement = Placement(iov, target)
     plan = Plan([placement])
+    if placement.holder is not None:
+        return Attachment(_get(placement.holder.iov.id), [], is_unchanged=True)
+    changes = Changes()
+    if source:
+        check_list(source, Action.REMOVE_IOV, origin)
+        limits.check_closed(source.global_tag, interval_of(stored).start)
+        remove_row(source, stored, changes)
     for _, refusal in plan.refusals:
         raise refusal
     plan.apply(changes)
@@ -108,7 +127,7 @@ def delete_payload_iov(
     found = lock_payload_list(name)
     if found.global_tag is None or found.global_tag.name != global_tag:
         raise ConcurrentChangeError(f"Payload list {name} was attached elsewhere at the same moment; try again.")
-    check_tag(found.global_tag, Action.REMOVE_IOV, origin, payload_type)
+    check_list(found, Action.REMOVE_IOV, origin)
     iov = PayloadIOV.objects.filter(
         payload_list=found,
         comb_iov=start.combined,
@@ -118,6 +137,7 @@ def delete_payload_iov(
     if iov is None:
         until = "an open end" if end == END_OF_TIME else end
         raise PayloadIOVNotFoundError(f"from exactly {start} to {until} in payload list {name}")
+    limits.check_closed(found.global_tag, start)
     changes = Changes()
     remove_row(found, iov, changes)
     iov.delete()

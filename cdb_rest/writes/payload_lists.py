@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 from django.db.models.functions import Now
 
 from cdb_rest import named_sql
-from cdb_rest.models import ChangeAction, GlobalTag, PayloadList, PayloadType
+from cdb_rest.models import ChangeAction, GlobalTag, PayloadIOV, PayloadList, PayloadType
 from cdb_rest.rules.access import BY_THE_SYSTEM, Origin, Role
 from cdb_rest.rules.errors import (
     ConcurrentChangeError,
@@ -16,9 +16,10 @@ from cdb_rest.rules.errors import (
     PayloadListNotFoundError,
     PayloadTypeNotFoundError,
 )
-from cdb_rest.rules.status import Action
+from cdb_rest.rules.status import ROLES, Action
+from cdb_rest.writes import limits
 from cdb_rest.writes.change_log import Changes
-from cdb_rest.writes.locks import check_tag, lock_global_tags, lock_payload_list
+from cdb_rest.writes.locks import check_list, check_owner, check_tag, lock_global_tags, lock_payload_list
 from cdb_rest.writes.transactions import write
 
 CREATE = named_sql.load("create_payload_lists")
@@ -34,11 +35,13 @@ def create_payload_list(*, payload_type: str, origin: Origin = BY_THE_SYSTEM) ->
     found = PayloadType.objects.filter(name=payload_type).first()
     if found is None:
         raise PayloadTypeNotFoundError(payload_type)
-    return create_lists([(found, None)])[0]
+    return create_lists([(found, None)], creator=origin.principal.identity)[0]
 
 
-def create_lists(wanted: Sequence[tuple[PayloadType, GlobalTag | None]]) -> list[PayloadList]:
+def create_lists(wanted: Sequence[tuple[PayloadType, GlobalTag | None]], *, creator: str = "") -> list[PayloadList]:
     """Create empty lists of these types in these tags (None: detached) as part of a larger write, by one statement.
+
+    `creator` is the identity of the principal that may write to detached lists.
 
     Returns the lists in order, with their types and tags. The caller must check permissions, lock the tags and record
     their changes. If a tag has a list of a type already, a database error is raised, which `write` translates into
@@ -50,6 +53,7 @@ def create_lists(wanted: Sequence[tuple[PayloadType, GlobalTag | None]]) -> list
             {
                 "payload_type_ids": [payload_type.id for payload_type, _ in wanted],
                 "global_tag_ids": [tag and tag.id for _, tag in wanted],
+                "creator": creator or None,
             },
         )
         ids = [list_id for (list_id,) in cursor.fetchall()]
@@ -77,14 +81,36 @@ def attach_payload_list(*, global_tag: str, payload_list: str, origin: Origin = 
     if source:
         check_tag(source, Action.REMOVE_LIST, origin, payload_type)
     check_tag(target, Action.REMOVE_LIST if replaced else Action.ADD_LIST, origin, payload_type)
+    if not source:
+        check_owner(moved, ROLES[Action.ADD_LIST], origin, payload_type)
+    for tag, item in [(source, moved), (target, moved), *((target, item) for item in replaced)]:
+        if tag is not None:
+            limits.check_list(tag, item.id)
     changes = Changes()
     for item in [moved, *replaced]:
         changes.detach(item)
     changes.attach(moved, target.id)
-    PayloadList.objects.filter(id__in=[item.id for item in replaced]).update(global_tag=None, updated=Now())
-    PayloadList.objects.filter(id=moved.id).update(global_tag=target, updated=Now())
+    others = rows_of_others(moved, origin)
+    if others:
+        changes.of_tag(target.id).source = {"added_by": others}
+    detach(replaced, target)
+    PayloadList.objects.filter(id=moved.id).update(global_tag=target, left_tag=None, updated=Now())
     changes.record(ChangeAction.ATTACH_LIST, origin)
     return _get(moved.id)
+
+
+def detach(lists: Sequence[PayloadList], tag: GlobalTag) -> None:
+    """Store that lists leave their tag, as part of a larger write. Only the roles for this tag permit writes to them then."""
+    PayloadList.objects.filter(id__in=[item.id for item in lists]).update(
+        global_tag=None, left_tag=tag.name, creator=None, updated=Now()
+    )
+
+
+def rows_of_others(payload_list: PayloadList, origin: Origin) -> dict[str, int]:
+    """The numbers of IOVs that other clients have added to a detached list, by client."""
+    rows = PayloadIOV.objects.filter(payload_list=payload_list, creator__isnull=False)
+    counts = rows.exclude(creator=origin.principal.identity).values_list("creator").annotate(Count("id"))
+    return dict(counts.order_by("creator"))
 
 
 @write
@@ -96,7 +122,7 @@ def delete_payload_list(*, name: str, origin: Origin = BY_THE_SYSTEM) -> None:
     """
     found = lock_payload_list(name)
     origin.principal.require(Role.MANAGER, None, found.payload_type.name)
-    check_tag(found.global_tag, Action.REMOVE_LIST, origin, found.payload_type.name)
+    check_list(found, Action.REMOVE_LIST, origin)
     if found.payload_iovs.exists():
         raise PayloadListNotEmptyError(f"Payload list {name} still holds payload IOVs.")
     changes = Changes()

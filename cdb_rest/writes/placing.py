@@ -11,14 +11,15 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 
 from cdb_rest import named_sql
-from cdb_rest.models import PayloadIOV, PayloadList
-from cdb_rest.models.payload_iov import payload_of
-from cdb_rest.rules.errors import OverlapError
-from cdb_rest.rules.moment import Moment
-from cdb_rest.rules.status import is_protected
+from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
+from cdb_rest.models.payload_iov import has_payload, payload_of
+from cdb_rest.rules.errors import CdbError, OverlapError
+from cdb_rest.rules.moment import Interval, Moment
+from cdb_rest.rules.status import Action, check_permitted, is_protected
 from cdb_rest.rules.timeline import Cut, Timeline, TimelineRow
 from cdb_rest.writes.change_log import Changes
 from cdb_rest.writes.history import ListChange, next_version, supersede
+from cdb_rest.writes.limits import check_closed, check_largest
 from cdb_rest.writes.rows import ROWS_NAMED, insert_rows, interval_of, place_rows, set_interval
 
 NEIGHBOURS = named_sql.load("neighbours")
@@ -29,7 +30,12 @@ class Placement:
     """An IOV that is to be placed into a payload list. An IOV without an id is new; one with an id is stored.
 
     With `since_only`, it is valid only up to the next start in the list; its interval must be open. `number` is its row
-    number in the request or the import file. `cuts` are the rows that it cuts; a `Plan` sets them.
+    number in the request or the import file. A `Plan` sets the rest:
+
+    - `cuts`: the rows that it cuts.
+    - `holder`: the row that makes the same payload valid at its start, if the whole interval has this payload already. Then the
+      IOV is not placed.
+    - `leaves_gap`: whether no row is valid at its end.
     """
 
     iov: PayloadIOV
@@ -37,6 +43,8 @@ class Placement:
     since_only: bool = False
     number: int = 0
     cuts: list[Cut[TimelineRow[PayloadIOV]]] = field(default_factory=list)
+    holder: TimelineRow[PayloadIOV] | None = None
+    leaves_gap: bool = False
 
 
 class Plan:
@@ -45,30 +53,44 @@ class Plan:
     The caller must have locked the lists, and checked that no interval is empty. The constructor reads the rows, and
     sets the payload list of each placed IOV. It writes nothing.
 
-    `refusals` has the number and the error of each rejected placement. A placement is rejected if it would change
-    existing intervals of a protected tag, or if `equal_starts` is false and a stored row of its list has the same
-    start. After `ROWS_NAMED` rejections, the rest is not planned. A plan with `refusals` must not be applied.
+    `refusals` has the number and the error of each rejected placement. A placement that changes something is rejected if the
+    tag is frozen, if it would exceed a limit of the tag or change existing intervals of a protected tag, or if `equal_starts`
+    is false and a stored row of its list has the same start. After `ROWS_NAMED` rejections, the rest is not planned. A plan
+    with `refusals` must not be applied.
 
-    Without `protecting`, all tags are treated as unprotected.
+    Without `protecting`, all tags are treated as unprotected. With `clearing`, nothing is placed: no payload is valid in the
+    intervals of the placements any more.
     """
 
-    def __init__(self, placements: Sequence[Placement], *, equal_starts: bool = True, protecting: bool = True) -> None:
+    def __init__(
+        self,
+        placements: Sequence[Placement],
+        *,
+        equal_starts: bool = True,
+        protecting: bool = True,
+        clearing: bool = False,
+    ) -> None:
         self._lists = {placement.payload_list.id: placement.payload_list for placement in placements}
         for placement in placements:
             placement.iov.payload_list = placement.payload_list
         self._stored = [TimelineRow(iov, interval_of(iov)) for iov in _neighbours(placements)]
-        self._new = [TimelineRow(item.iov, interval_of(item.iov)) for item in placements]
+        new = [TimelineRow(item.iov, interval_of(item.iov)) for item in placements]
+        self._new: list[TimelineRow[PayloadIOV]] = []
+        self._has_cuts = False
         self._timelines = self._make_timelines(protecting)
         self._numbers = {id(placement.iov): placement.number for placement in placements}
         taken = {} if equal_starts else {_start(row): row for row in self._stored}
-        self.refusals: list[tuple[int, OverlapError]] = []
-        for placement, row in zip(placements, self._new, strict=True):
+        self.refusals: list[tuple[int, CdbError]] = []
+        for placement, row in zip(placements, new, strict=True):
             # The response names no more rows than this, so further planning would be wasted.
             if len(self.refusals) == ROWS_NAMED:
                 break
             try:
-                self._attach(placement, row, taken)
-            except OverlapError as error:
+                if clearing:
+                    self._clear(placement, row.interval)
+                else:
+                    self._attach(placement, row, taken)
+            except CdbError as error:
                 self.refusals.append((placement.number, error))
 
     def _make_timelines(self, protecting: bool) -> dict[int, Timeline[PayloadIOV]]:
@@ -87,18 +109,50 @@ class Plan:
         taken: dict[tuple[int, Moment], TimelineRow[PayloadIOV]],
     ) -> None:
         payload_list = placement.payload_list
+        timeline = self._timelines[payload_list.id]
+        effective = timeline.effective(row.interval, since_only=placement.since_only)
+
+        def is_same(other: TimelineRow[PayloadIOV]) -> bool:
+            return has_payload(other.iov, row.iov)
+
+        placement.holder = timeline.holder(effective, is_same)
+        if placement.holder is not None:
+            return
+        tag = payload_list.global_tag
+        if tag is not None:
+            check_permitted(tag=tag.name, status=tag.status.name, action=Action.ADD_IOV)
+            check_largest(tag, row.interval)
+            closed = _closed_part(tag, effective)
+            if closed is not None and timeline.holder(closed, is_same) is None:
+                check_closed(tag, effective.start)
         other = taken.get((payload_list.id, row.interval.start))
         if other is not None:
             raise OverlapError(
                 f"{self._name(other)} of {payload_list} starts at the same moment, {row.interval.start}."
             )
-        timeline = self._timelines[payload_list.id]
         placement.cuts = timeline.attach(row, since_only=placement.since_only, name=self._name)
+        placement.leaves_gap = not placement.since_only and not timeline.is_valid_at(row.interval.end)
+        self._new.append(row)
+
+    def _clear(self, placement: Placement, interval: Interval) -> None:
+        timeline, tag = self._timelines[placement.payload_list.id], placement.payload_list.global_tag
+        if tag is not None and timeline.is_valid_in(interval):
+            check_permitted(tag=tag.name, status=tag.status.name, action=Action.REMOVE_IOV)
+            closed = _closed_part(tag, interval)
+            if closed is not None and timeline.is_valid_in(closed):
+                check_closed(tag, interval.start)
+        placement.cuts = timeline.clear(interval)
+        self._has_cuts = self._has_cuts or bool(placement.cuts)
 
     def _name(self, row: TimelineRow[PayloadIOV]) -> str:
         """The name of a row in error messages: its number in the request, or its id."""
         number = self._numbers.get(id(row.iov))
         return f"{f'payload IOV {row.iov.id}' if number is None else f'row {number}'} ({row.iov.payload_url})"
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether all that is asked for was so before."""
+        return not (self._new or self._has_cuts)
 
     def apply(self, changes: Changes) -> None:
         """Write the plan to the tables and add its changes to `changes`. New IOVs get their ids. Call it only once.
@@ -122,6 +176,13 @@ class Plan:
         place_rows(changed)
         place_rows(moved)
         insert_rows(created)
+
+
+def _closed_part(tag: GlobalTag, interval: Interval) -> Interval | None:
+    """The part of an interval before `closed_until` of the tag; None if there is none."""
+    if tag.closed is None or interval.start >= tag.closed:
+        return None
+    return Interval(interval.start, min(interval.end, tag.closed))
 
 
 def _is_protected(payload_list: PayloadList) -> bool:
@@ -225,4 +286,4 @@ def _ranges(placements: Iterable[Placement]) -> Iterator[tuple[int, Moment, Mome
 
 def _copy(iov: PayloadIOV) -> PayloadIOV:
     """A new row with the same payload and list, for the second part of a split row."""
-    return PayloadIOV(payload_list_id=iov.payload_list_id, **payload_of(iov))
+    return PayloadIOV(payload_list_id=iov.payload_list_id, creator=iov.creator, **payload_of(iov))

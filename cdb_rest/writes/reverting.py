@@ -7,14 +7,18 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from cdb_rest.history.contents import PastList, past_lists
-from cdb_rest.models import ChangeAction, GlobalTag, PayloadList, PayloadType
+from cdb_rest.models import ChangeAction, GlobalTag, PayloadIOV, PayloadList, PayloadType
+from cdb_rest.models.payload_iov import payload_of
 from cdb_rest.rules.access import BY_THE_SYSTEM, All, Origin, Role
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.status import Action, check_permitted
+from cdb_rest.rules.timeline import TimelineRow, first_difference
 from cdb_rest.writes.change_log import Changes
+from cdb_rest.writes.limits import check_closed
 from cdb_rest.writes.locks import lock_global_tag, lock_past
 from cdb_rest.writes.past_rows import PastRows
-from cdb_rest.writes.payload_lists import create_lists
+from cdb_rest.writes.payload_lists import create_lists, detach
+from cdb_rest.writes.rows import interval_of
 from cdb_rest.writes.transactions import write
 
 
@@ -71,6 +75,8 @@ def revert_global_tag(*, name: str, revision: int, dry_run: bool = False, origin
         if plan is None:
             continue
         check_permitted(tag=tag.name, status=tag.status.name, action=Action.REVERT)
+        if tag.closed is not None:
+            plan.check_closed(tag)
         types.append(plan.report() if dry_run else plan.apply(tag, changes))
     revisions = {} if dry_run else changes.record(ChangeAction.REVERT, origin)
     return Reversion(revisions.get(tag.name), types)
@@ -124,6 +130,12 @@ def _plan(pair: _Pair) -> "_Plan | None":
     return plan if plan.replaces or (rows is not None and rows.differ) else None
 
 
+def _rows_of(payload_list: PayloadList | None) -> list[PayloadIOV]:
+    if payload_list is None:
+        return []
+    return list(PayloadIOV.objects.filter(payload_list=payload_list).order_by("comb_iov"))
+
+
 @dataclass(frozen=True)
 class _Plan:
     """The change for a payload type. `rows` are those of then, None if the target has them or if there was no list."""
@@ -136,6 +148,19 @@ class _Plan:
         """Whether the list of the tag changes, and not only the rows of the list."""
         return self.pair.present is None or self.pair.present is not self.pair.target
 
+    def check_closed(self, tag: GlobalTag) -> None:
+        """Raise `TagLimitError` if something else would be valid at a moment before `closed_until` of the tag."""
+        present, target = self.pair.present, self.pair.target
+        before = _rows_of(present)
+        after = self.rows.wanted if self.rows is not None else _rows_of(target) if self.pair.past is not None else []
+        since = first_difference(
+            [TimelineRow(iov, interval_of(iov)) for iov in before],
+            [TimelineRow(iov, interval_of(iov)) for iov in after],
+            lambda one, other: payload_of(one.iov) == payload_of(other.iov),
+        )
+        if since is not None:
+            check_closed(tag, since)
+
     def report(self) -> TypeReversion:
         """The change as the response of a dry run has it."""
         return self._report(self.pair.target)
@@ -145,7 +170,7 @@ class _Plan:
         present, target = self.pair.present, self.pair.target
         if self.replaces and present is not None:
             changes.detach(present)
-            PayloadList.objects.filter(id=present.id).update(global_tag=None, updated=Now())
+            detach([present], tag)
         if target is None and self.pair.past is not None:
             payload_type, _ = PayloadType.objects.get_or_create(name=self.pair.payload_type)
             [target] = create_lists([(payload_type, None)])
@@ -156,7 +181,7 @@ class _Plan:
         if self.replaces and target is not None:
             target.iov_count = report.added
             changes.attach(target, tag.id)
-            PayloadList.objects.filter(id=target.id).update(global_tag=tag, updated=Now())
+            PayloadList.objects.filter(id=target.id).update(global_tag=tag, left_tag=None, updated=Now())
         return report
 
     def _report(self, target: PayloadList | None) -> TypeReversion:

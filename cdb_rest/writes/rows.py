@@ -44,7 +44,8 @@ def insert_rows(iovs: Sequence[PayloadIOV]) -> None:
             iov.id = iov_id
         ids = [iov.id for iov in iovs]
         payloads = {column: [getattr(iov, column) for iov in iovs] for column in PAYLOAD_COLUMNS.values()}
-        cursor.execute(INSERT, {"ids": ids} | _places(iovs) | payloads)
+        creators = {"creators": [iov.creator for iov in iovs]}
+        cursor.execute(INSERT, {"ids": ids} | _places(iovs) | creators | payloads)
 
 
 def _places(iovs: Sequence[PayloadIOV]) -> dict[str, list[Any]]:

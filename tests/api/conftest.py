@@ -3,7 +3,7 @@
 import pytest
 
 from cdb_rest.access import discovery, issuers, jwt_tokens, keys, rules
-from cdb_rest.models import ApiToken, GlobalTag, PayloadType
+from cdb_rest.models import ApiToken, GlobalTag, PayloadIOV, PayloadList, PayloadType
 from cdb_rest.writes import access, global_tags
 from tests.api.helpers import MINE, OTHER, grant, insert, rename
 from tests.api.identity_provider import AUDIENCE, Provider
@@ -71,7 +71,7 @@ def ids(build):
     ids = {"detached": build.iov(None, (7, 0), (8, 0)).id}
     for name in (MINE, OTHER, "mine too"):
         tag = build.tag(name)
-        ids[name] = build.iov(rename(build.list(tag, "Gain"), f"Gain {name}"), (1, 0), (2, 0)).id
+        ids[name] = build.iov(rename(build.list(tag, "Gain"), f"Gain {name}"), (1, 0), (2, 0), url=name).id
         rename(build.list(tag, "Noise"), f"Noise {name}")
         rename(build.list(build.tag(f"{name} locked", "locked"), "Gain"), f"Gain {name} locked")
     for name in (MINE, OTHER):
@@ -82,6 +82,8 @@ def ids(build):
     rename(build.list(None, "Gain"), "Gain detached")
     rename(build.list(None, "New"), "New detached")
     PayloadType.objects.create(name="Unused")
+    for model in (PayloadList, PayloadIOV):
+        model.objects.update(left_tag=MINE)
     return ids
 
 

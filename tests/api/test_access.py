@@ -46,7 +46,7 @@ WRITES = {
     ),
     "delete a list": (Role.MANAGER, lambda tag, ids: ("DELETE", f"deletePayloadList/Noise {tag}", None)),
     "attach an IOV": (
-        Role.CONTRIBUTOR,
+        Role.MANAGER,
         lambda tag, ids: ("PUT", "piov_attach", {"payload_list": f"Gain {tag}", "piov_id": ids["detached"]}),
     ),
     "move an IOV to another tag": (

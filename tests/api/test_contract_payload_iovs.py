@@ -68,7 +68,13 @@ def test_bulk_is_all_or_nothing_and_names_the_wrong_rows(api, world):
     error = api.post("bulk_piov", [row, bounded, taken]).error(409, "iov_overlap")
     assert [problem["row"] for problem in error["rows"]] == [1, 2]
     assert "Row 1" in error["detail"] and "2 more" not in error["detail"]
-    wrong = [taken, row | {"payload_list": "nothing"}, row, row, row | {"major_iov": 5, "major_iov_end": 4}]
+    wrong = [
+        taken,
+        row | {"payload_list": "nothing"},
+        row,
+        row,
+        row | {"major_iov": 5, "major_iov_end": 4, "minor_iov_end": 0},
+    ]
     error = api.post("bulk_piov", wrong).error(409, "iov_overlap")
     assert [(problem["row"], problem["code"]) for problem in error["rows"]] == [
         (0, "iov_overlap"),
@@ -90,10 +96,11 @@ def test_attach_payload_iov(api, world, path):
     iov = PayloadIOV.objects.get(payload_url="loose")
     body = {"payload_list": world["detached"].name, "piov_id": iov.id}
     attached = api.put(path, body).ok()
-    assert keys(attached) == IOV + CUTS
+    assert keys(attached) == [*IOV, *CUTS, "unchanged"]
     assert attached["payload_list"] == world["detached"].name
     assert [attached[name] for name in CUTS] == [[]] * 4
-    assert api.put(path, body).ok() == attached
+    assert attached["unchanged"] is False
+    assert api.put(path, body).ok() == attached | {"unchanged": True}
     api.put(path, body | {"payload_list": "nothing"}).error(404, "payload_list_not_found")
     api.put(path, body | {"piov_id": 10**9}).error(404, "payload_iov_not_found")
 

@@ -126,7 +126,7 @@ def test_a_misspelt_member_is_refused(api, empty_tag):
 
 
 def test_the_end_must_be_named_because_leaving_it_out_would_remove_later_rows(api, empty_tag):
-    api.post(PATH, [body(since=[number, 0], until="next") for number in range(10)]).ok()
+    api.post(PATH, [body(since=[number, 0], until="next", payload_url=f"{number}") for number in range(10)]).ok()
     without = body(since=[2, 5])
     del without["until"]
     for sent in (without, without | {"until": None}):
@@ -134,11 +134,11 @@ def test_the_end_must_be_named_because_leaving_it_out_would_remove_later_rows(ap
         assert all(choice in message for choice in ("[major, minor]", '"next"', '"open"'))
     assert PayloadIOV.objects.exclude(payload_list=None).count() == 10
     assert api.post(PATH, without | {"until": "open", "dry_run": True}).ok()["detail"] == (
-        "Dry run, nothing was changed: payload IOVs inserted: 1; existing IOVs shortened, moved or split: 1; "
+        "Dry run, nothing was changed: payload IOVs inserted: 1; unchanged: 0; existing IOVs shortened, moved or split: 1; "
         "removed from their list: 7."
     )
     assert api.post(PATH, without | {"until": [2, 6]}).ok()["detail"] == (
-        "Payload IOVs inserted: 1; existing IOVs shortened, moved or split: 1; removed from their list: 0."
+        "Payload IOVs inserted: 1; unchanged: 0; existing IOVs shortened, moved or split: 1; removed from their list: 0."
     )
 
 
@@ -168,7 +168,7 @@ def test_a_rejected_write_has_no_idempotency_record(api, empty_tag):
     api.post(PATH, body()).ok()
     api.put("gt_change_status/tag/locked").ok()
     key = {"Idempotency-Key": "7d1c"}
-    api.post(PATH, body(), **key).error(409, "iov_overlap")
+    api.post(PATH, body(payload_url="other"), **key).error(409, "iov_overlap")
     assert not IdempotencyRecord.objects.exists()
     api.put("gt_change_status/tag/unlocked").ok()
     api.post(PATH, body(), **key).ok()
@@ -184,5 +184,5 @@ def test_an_answer_that_is_too_old_is_given_no_more(api, empty_tag, settings):
     key = {"Idempotency-Key": "old"}
     first = api.post(PATH, body(), **key).ok()
     IdempotencyRecord.objects.update(created=timezone.now() - timedelta(hours=settings.CDB_IDEMPOTENCY_HOURS + 1))
-    second = api.post(PATH, body(), **key).ok()
+    second = api.post(PATH, body(payload_url="other"), **key).ok()
     assert second["revisions"] == {"tag": 2} and second != first

@@ -5,7 +5,7 @@ import pytest
 from cdb_rest.models import PayloadIOV, PayloadType
 
 pytestmark = pytest.mark.django_db
-MISSPELT = {"payload_url": "a", "checksum": "", "major_iov": 1, "minor_iov": 0, "major_iov_ends": 2, "minor_iov_end": 0}
+MISSPELT = {"payload_url": "a", "checksum": "", "major_iov": 1, "minor_iov": 0, "major_iov_ends": 2}
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def test_a_misspelt_member_is_refused_at_a_readable_path_and_ignored_at_a_legacy
     [message] = api.post("payload-iovs", MISSPELT).error(400, "invalid_input")["major_iov_ends"]
     assert message == "major_iov_ends is not known here; did you mean major_iov_end?"
     assert not PayloadIOV.objects.exists()
-    assert api.post("piov", MISSPELT).ok()["minor_iov_end"] == 0
+    api.post("piov", MISSPELT).ok()
     rows = [MISSPELT | {"payload_list": world.name}]
     [row] = api.post("payload-iovs/bulk", rows).error(400, "invalid_input")["rows"]
     assert row["major_iov_ends"] == [message]

@@ -11,11 +11,12 @@ from cdb_rest.rules.errors import (
     InvalidInputError,
     OverlapError,
     TagFrozenError,
+    TagLimitError,
 )
-from cdb_rest.rules.moment import Moment
-from cdb_rest.writes import bulk, insertion, payload_iovs
-from tests.histories.judge import Judge, is_protected, refusal
-from tests.histories.oracle import AFTER_ALL, Request, Row, valid_payload
+from cdb_rest.rules.moment import Interval, Moment
+from cdb_rest.writes import bulk, clearing, insertion, payload_iovs
+from tests.histories.judge import Judge, changes_closed, closed_until, errors_of, played, refusal
+from tests.histories.oracle import AFTER_ALL, LAST, Request, Row, valid_payload
 from tests.histories.tag_rules import NUMBER, TYPES
 
 
@@ -52,23 +53,71 @@ class IOVRules(Judge):
                 None,
                 effect=lambda: self._last == before,
             )
-        expected = source and refusal(source.global_tag, "frozen", "locked")
-        expected = expected or refusal(target.global_tag, "frozen")
         new = self.rows([iov])[0]
-        request = Request(self.grid, self.rows_of(target), is_protected(target))
+        request = self.request(target)
         request.place(0, new, since_only=False)
-        expected = expected or (OverlapError if request.refused else None)
+        expected = errors_of([request])
         outcome = {target.id: request.v}
         if source:
             left = self.rows(PayloadIOV.objects.filter(payload_list=source).exclude(id=iov.id))
-            outcome[source.id] = {moment: valid_payload(left, moment) for moment in self.grid}
+            outcome[source.id] = self.v(left)
+            expected |= {refusal(source.global_tag, "frozen", "locked")} - {None}
+            limit = closed_until(source.global_tag)
+            expected |= {TagLimitError} if limit and new.start < limit else set()
         return self.write(
-            lambda: payload_iovs.attach_payload_iov(payload_list=target.name, iov_id=iov.id), expected, outcome
+            lambda: payload_iovs.attach_payload_iov(payload_list=target.name, iov_id=iov.id), tuple(expected), outcome
         )
+
+    @rule(number=NUMBER, begin=NUMBER, length=NUMBER, way=st.sampled_from(["insert", "bulk", "attach"]))
+    def send_again(self, number, begin, length, way):
+        """A payload once more, in a part of the moments where it is valid: nothing changes, whatever the status is."""
+        target = self.pick(PayloadList, number, global_tag__isnull=False)
+        valid = [(moment, label) for moment, label in self.v(self.rows_of(target)).items() if label] if target else []
+        if not valid:
+            return
+        start, label = valid[begin % len(valid)]
+        after = [moment for moment in self.grid if moment > start][: 1 + length % 3]
+        end = after[-1] if after else AFTER_ALL
+        if end == (LAST, LAST) and not self.discrete:
+            return
+        covered = [moment for moment in self.grid if start <= moment < end]
+        if any(valid_payload(self.rows_of(target), moment) != label for moment in covered):
+            return
+        row = {"payload_url": label} | self.columns(start, end)
+        names = {"global_tag": target.global_tag.name, "payload_type": target.payload_type.name, "since_only": False}
+        before, rows = self._last, PayloadIOV.objects.count()
+        iov = payload_iovs.create_payload_iov(values=row) if way == "attach" else None
+        writes = {
+            "insert": lambda: insertion.insert_payloads(rows=[row | names]),
+            "bulk": lambda: bulk.insert_payload_iovs(rows=[row | {"payload_list": target.name}]),
+            "attach": lambda: payload_iovs.attach_payload_iov(payload_list=target.name, iov_id=iov.id),
+        }
+        is_new = way == "attach"
+        self.write(
+            writes[way], None, effect=lambda: self._last == before and PayloadIOV.objects.count() == rows + is_new
+        )
+        played["rows sent again"] += 1
+
+    @rule(number=NUMBER, begin=NUMBER, length=NUMBER, try_first=st.booleans())
+    def clear(self, number, begin, length, try_first):
+        target, interval = self.pick(PayloadList, number, global_tag__isnull=False), self.interval(begin, length)
+        if not (target and interval):
+            return
+        before = self.v(self.rows_of(target))
+        after = {moment: None if interval[0] <= moment < interval[1] else label for moment, label in before.items()}
+        names = {"global_tag": target.global_tag.name, "payload_type": target.payload_type.name}
+        values = names | {"interval": Interval(*(Moment(*moment) for moment in interval))}
+        expected = {refusal(target.global_tag, "frozen", "locked")} - {None} if before != after else set()
+        expected |= {TagLimitError} if changes_closed(target.global_tag, before, after) else set()
+        if try_first and not expected:
+            tried = clearing.clear_interval(dry_run=True, **values)
+            assert bool(tried.cuts) == (before != after) and self.state() == self._last
+        played["clearings"] += before != after and not expected
+        self.write(lambda: clearing.clear_interval(**values), tuple(expected), {target.id: after})
 
     @rule(rows=st.lists(st.tuples(NUMBER, NUMBER, NUMBER, st.booleans()), max_size=5))
     def insert_in_bulk(self, rows):
-        requests, starts, wanted, expected = {}, {}, [], []
+        requests, wanted, expected = {}, [], []
         for number, begin, length, is_open in rows:
             target = self.pick(PayloadList, number)
             interval = self.interval(begin, length)
@@ -77,10 +126,8 @@ class IOVRules(Judge):
             start, end = interval[0], AFTER_ALL if is_open else interval[1]
             label = self.label()
             wanted.append({"payload_url": label, "payload_list": target.name} | self.columns(start, end))
-            if target.id not in requests:
-                requests[target.id] = Request(self.grid, self.rows_of(target), is_protected(target))
-                starts[target.id] = [row.start for row in requests[target.id].rows]
-            expected.append((target, starts[target.id], Row(label, start, end)))
+            requests.setdefault(target.id, self.request(target))
+            expected.append((target, Row(label, start, end)))
         self.write(
             lambda: bulk.insert_payload_iovs(rows=wanted),
             *self._bulk_outcome(expected, requests),
@@ -89,20 +136,19 @@ class IOVRules(Judge):
 
     @staticmethod
     def _bulk_outcome(expected, requests):
-        """The error to expect, and otherwise the function of each list."""
-        # The first wrong row gives the error, so it may be one of several.
-        errors = {refusal(target.global_tag, "frozen") for target, _, _ in expected} - {None}
-        if len({(target.id, row.start) for target, _, row in expected}) < len(expected):
-            errors.add(InvalidInputError)
-        if errors:
-            return (*errors, OverlapError), {}
-        for number, (target, starts, row) in enumerate(expected):
-            if row.start in starts:
+        """The errors to expect, and otherwise the function of each list."""
+        errors, starts = set(), {list_id: {row.start for row in request.rows} for list_id, request in requests.items()}
+        for target, row in expected:
+            others = [other for item, other in expected if item == target and other is not row]
+            if any(other.start == row.start or other.start < row.start < other.end != AFTER_ALL for other in others):
+                errors.add(InvalidInputError)
+        # A set: the later starts come first, because a row without an end is valid up to them.
+        for number, (target, row) in enumerate(sorted(expected, key=lambda pair: pair[1].start, reverse=True)):
+            if row.start in starts[target.id]:
                 requests[target.id].refused.append(number)
-            else:
-                requests[target.id].place(number, row, since_only=row.is_open)
-        refused = any(request.refused for request in requests.values())
-        return OverlapError if refused else None, {list_id: request.v for list_id, request in requests.items()}
+            requests[target.id].place(number, row, since_only=row.is_open)
+        errors |= errors_of(requests.values())
+        return tuple(errors), {} if errors else {list_id: request.v for list_id, request in requests.items()}
 
     @rule(
         rows=st.lists(st.tuples(NUMBER, st.sampled_from(TYPES), NUMBER, NUMBER, st.sampled_from("oncc")), max_size=4),
@@ -122,20 +168,21 @@ class IOVRules(Judge):
             tags.append(tag)
             if (tag.name, kind) not in requests:
                 target = PayloadList.objects.filter(global_tag=tag, payload_type__name=kind).first()
-                stored = self.rows_of(target) if target else []
-                requests[tag.name, kind] = Request(self.grid, stored, tag.status.name != "unlocked")
+                empty = Request(
+                    self.grid, [], tag.status.name != "unlocked", closed_until(tag), tag.status.name == "frozen"
+                )
+                requests[tag.name, kind] = self.request(target) if target else empty
             requests[tag.name, kind].place(len(wanted), row, since_only=until == "n")
-        frozen = next((error for error in (refusal(tag, "frozen") for tag in tags) if error), None)
-        refused = OverlapError if any(request.refused for request in requests.values()) else None
+        expected = errors_of(requests.values())
         outcome = {key: request.v for key, request in requests.items()}
         if try_first:
-            with contextlib.suppress(OverlapError, TagFrozenError), transaction.atomic():
+            with contextlib.suppress(OverlapError, TagFrozenError, TagLimitError), transaction.atomic():
                 insertion.insert_payloads(rows=[dict(row) for row in wanted], dry_run=True)
-                assert not (frozen or refused)
+                assert not expected
             assert self.state() == self._last
-        # The first wrong row gives the error.
-        expected = (frozen, OverlapError) if frozen else refused
-        self.write(lambda: insertion.insert_payloads(rows=wanted), expected, outcome, lambda: self._all_there(wanted))
+        self.write(
+            lambda: insertion.insert_payloads(rows=wanted), tuple(expected), outcome, lambda: self._all_there(wanted)
+        )
 
     @staticmethod
     def _all_there(wanted):
@@ -149,6 +196,8 @@ class IOVRules(Judge):
             return
         source = iov.payload_list
         left = self.rows(PayloadIOV.objects.filter(payload_list=source).exclude(id=iov.id))
+        limit = closed_until(source.global_tag)
+        is_closed = limit and (iov.major_iov, iov.minor_iov) < limit
         self.write(
             lambda: payload_iovs.delete_payload_iov(
                 global_tag=source.global_tag.name,
@@ -156,7 +205,7 @@ class IOVRules(Judge):
                 start=Moment(iov.major_iov, iov.minor_iov),
                 end=Moment(iov.major_iov_end, iov.minor_iov_end),
             ),
-            refusal(source.global_tag, "frozen", "locked"),
+            refusal(source.global_tag, "frozen", "locked") or (TagLimitError if is_closed else ()),
             effect=lambda: not PayloadIOV.objects.filter(id=iov.id).exists(),
             outcome={source.id: {moment: valid_payload(left, moment) for moment in self.grid}},
         )

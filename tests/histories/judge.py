@@ -13,10 +13,10 @@ from cdb_rest.lookup.model import LookupQuery
 from cdb_rest.lookup.queries import look_up_here
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, PayloadList
 from cdb_rest.rules.as_of import AsOf
-from cdb_rest.rules.errors import CdbError, TagFrozenError, TagLockedError
+from cdb_rest.rules.errors import CdbError, OverlapError, TagFrozenError, TagLimitError, TagLockedError
 from cdb_rest.rules.moment import Mode, Moment
 from cdb_rest.strategies import implementations
-from tests.histories.oracle import AFTER_ALL, LAST, Log, Row, half_open_end, valid_payload, wire_end
+from tests.histories.oracle import AFTER_ALL, LAST, Log, Request, Row, half_open_end, valid_payload, wire_end
 
 # The numbers of steps, rejected writes and lookups in this process, for the tests.
 played = Counter()
@@ -49,10 +49,10 @@ class Judge:
                 result = write()
         except CdbError as error:
             played[type(error).__name__] += 1
-            assert expected is not None and isinstance(error, expected), (type(error), error, expected)
+            assert expected and isinstance(error, expected), (type(error), error, expected)
             assert self.state() == before
             return None
-        assert expected is None, expected
+        assert not expected, expected
         after = self._last = self.state()
         for name in before.keys() | after.keys():
             old, new = before.get(name), after.get(name)
@@ -196,6 +196,16 @@ class Judge:
     def rows_of(self, payload_list):
         return self.rows(PayloadIOV.objects.filter(payload_list=payload_list))
 
+    def v(self, rows):
+        """The valid payload at each moment of the grid."""
+        return {moment: valid_payload(rows, moment) for moment in self.grid}
+
+    def request(self, payload_list):
+        """What a write may do to a list."""
+        limit = closed_until(payload_list.global_tag)
+        rows = self.rows_of(payload_list)
+        return Request(self.grid, rows, is_protected(payload_list), limit, is_frozen(payload_list))
+
     def rows_by_type(self, seen):
         """The rows of a tag by payload type, from a state that was seen."""
         return {
@@ -272,6 +282,28 @@ def refusal(tag, *statuses):
     if tag is None or tag.status.name not in statuses:
         return None
     return TagFrozenError if tag.status.name == "frozen" else TagLockedError
+
+
+def is_frozen(payload_list):
+    return payload_list.global_tag is not None and payload_list.global_tag.status.name == "frozen"
+
+
+def closed_until(tag):
+    """The limit of a tag as a plain pair; None if it has none."""
+    return tag and tag.closed and tuple(tag.closed)
+
+
+def changes_closed(tag, before, after):
+    """Whether something else is valid before the limit of the tag: `before` and `after` are v at the moments of the grid."""
+    limit = closed_until(tag)
+    return bool(limit) and any(moment < limit and before[moment] != after[moment] for moment in before)
+
+
+def errors_of(requests):
+    """The errors that several requests may get, of which the first wrong row decides; empty if there is none."""
+    kinds = {"frozen": TagFrozenError, "limit": TagLimitError}
+    found = {kinds[name] for request in requests for name in request.errors}
+    return found | ({OverlapError} if any(request.refused for request in requests) else set())
 
 
 def is_protected(payload_list):

@@ -58,8 +58,11 @@ class Request:
     grid: list
     rows: list
     protected: bool
+    closed: tuple | None = None
+    frozen: bool = False
     v: dict = field(init=False)
     refused: list = field(default_factory=list)
+    errors: set = field(default_factory=set)
 
     def __post_init__(self):
         self.v = {moment: valid_payload(self.rows, moment) for moment in self.grid}
@@ -71,6 +74,12 @@ class Request:
     def place(self, number, new, since_only):
         until = min((start for start in self.starts if start > new.start), default=AFTER_ALL) if since_only else new.end
         covered = [moment for moment in self.grid if new.start <= moment < until]
+        if all(self.v[moment] == new.label for moment in covered):
+            return
+        if self.frozen:
+            self.errors.add("frozen")
+        if self.closed and any(moment < self.closed and self.v[moment] != new.label for moment in covered):
+            self.errors.add("limit")
         disturbed = {self.before[moment] for moment in covered} - {None}
         online = self.running and new.is_open and new.start > self.running.start and disturbed <= {self.running.label}
         if self.protected and disturbed and not online:

@@ -8,10 +8,12 @@ from cdb_rest.rules.errors import (
     NameTakenError,
     PayloadListNotEmptyError,
     TagFrozenError,
+    TagLimitError,
 )
-from cdb_rest.writes import global_tags, payload_lists
+from cdb_rest.rules.moment import Moment
+from cdb_rest.writes import global_tags, limits, payload_lists
 from cdb_rest.writes.reverting import revert_global_tag
-from tests.histories.judge import Judge, refusal
+from tests.histories.judge import Judge, changes_closed, closed_until, refusal
 from tests.histories.oracle import valid_payload
 
 TAGS = ["a", "b", "c"]
@@ -49,6 +51,7 @@ class TagRules(Judge):
             expected = refusal(one.global_tag, "frozen", "locked") or refusal(
                 tag, "frozen", *(["locked"] if replaces else [])
             )
+            expected = expected or (TagLimitError if self._exceeds_limits(one, tag) else None)
         self.write(
             lambda: payload_lists.attach_payload_list(global_tag=tag.name, payload_list=one.name),
             expected,
@@ -57,6 +60,32 @@ class TagRules(Judge):
                 if one.global_tag == tag
                 else self._last[tag.name]["lists"][one.payload_type.name] == one.name
             ),
+        )
+
+    def _exceeds_limits(self, one, tag):
+        """Whether rows of a list that comes or goes start before the limit of the tag."""
+        replaced = PayloadList.objects.filter(global_tag=tag, payload_type=one.payload_type)
+        moves = [(one.global_tag, one), (tag, one), *((tag, item) for item in replaced)]
+        return any(
+            closed_until(owner) and any(row.start < closed_until(owner) for row in self.rows_of(item))
+            for owner, item in moves
+        )
+
+    @rule(number=NUMBER, limit=NUMBER, reopen=st.booleans())
+    def set_limit(self, number, limit, reopen):
+        tag = self.pick(GlobalTag, number)
+        if not tag:
+            return
+        closed = None if reopen else Moment(*self.grid[limit % 3])
+        expected = None
+        if tag.closed != closed:
+            expected = refusal(tag, "frozen")
+            if tag.closed and (closed is None or closed < tag.closed):
+                expected = expected or refusal(tag, "locked")
+        self.write(
+            lambda: limits.set_limits(name=tag.name, closed_until=closed, largest_major=None),
+            expected,
+            effect=lambda: GlobalTag.objects.get(name=tag.name).closed == closed,
         )
 
     @rule(number=NUMBER)
@@ -117,6 +146,9 @@ class TagRules(Judge):
         then = self._seen[tag.name, revision]
         differs = self._differs(tag, then)
         expected = refusal(tag, "frozen", "locked") if differs else None
+        now, past = self.rows_by_type(self._last[tag.name]), self.rows_by_type(then)
+        if any(changes_closed(tag, self.v(now.get(kind, [])), self.v(past.get(kind, []))) for kind in TYPES):
+            expected = expected or TagLimitError
         if try_first and not expected:
             tried = revert_global_tag(name=tag.name, revision=revision, dry_run=True)
             assert bool(tried.types) == differs and self.state() == self._last

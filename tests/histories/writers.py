@@ -115,12 +115,15 @@ class Race:
             self._iovs.append(iov["id"])
 
     def _bulk(self, client, chance):
-        """Rows of both kinds into several lists; a start that is taken already is refused."""
-        rows = {}
+        """Rows of both kinds into several lists, of which none starts in another; a start that is taken already is refused."""
+        rows = []
         for _ in range(chance.randint(1, 6)):
             tag, kind, row = chance.choice(self.tags), chance.choice(self.types[:2]), self._row(chance)
-            rows.setdefault((tag, kind, row.start), row)
-        wanted = [(tag, kind, row, row.is_open) for (tag, kind, _), row in rows.items()]
+            others = [other for *place, other in rows if place == [tag, kind]]
+            if not any(_starts_in(row, other) or _starts_in(other, row) for other in others):
+                rows.append((tag, kind, row))
+        # They are a set: the later starts come first.
+        wanted = sorted(((*row, row[2].is_open) for row in rows), key=lambda row: row[2].start, reverse=True)
         comment = self._note(Write(wanted))
         body = [self._columns(row) | {"payload_list": self._lists[tag, kind]} for tag, kind, row, _ in wanted]
         self._try(client, comment, "POST", "bulk_piov", body, {"CDB-Comment": comment})
@@ -234,3 +237,8 @@ class Race:
         self.statuses[status] += 1
         assert status in permitted, (method, path, status, answer)
         return answer
+
+
+def _starts_in(row, other):
+    """Whether a row starts with another one, or before its end."""
+    return row.start == other.start or (not other.is_open and other.start < row.start < other.end)

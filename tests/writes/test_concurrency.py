@@ -212,7 +212,12 @@ def test_a_tag_that_is_written_to_all_the_time_can_be_locked(build):
         for major in range(400):
             if locked.is_set():
                 return True
-            row = {"payload_url": "u", "payload_list": lists[number % 4].name, "major_iov": major, "minor_iov": number}
+            row = {
+                "payload_url": f"{number}",
+                "payload_list": lists[number % 4].name,
+                "major_iov": major,
+                "minor_iov": number,
+            }
             bulk.insert_payload_iovs(rows=[row])
         return False
 

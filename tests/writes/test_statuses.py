@@ -96,7 +96,7 @@ def test_bulk_rows_do_not_change_what_is_defined_in_a_protected_tag(api, build, 
 
     def insert(payload_list, *majors):
         rows = [
-            {"payload_url": "new", "payload_list": payload_list.name, "major_iov": major, "minor_iov": 0}
+            {"payload_url": f"new {major}", "payload_list": payload_list.name, "major_iov": major, "minor_iov": 0}
             for major in majors
         ]
         return api.post("bulk_piov", rows)

@@ -1,0 +1,65 @@
+"""Write service that makes no payload of a type valid in an interval."""
+
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from cdb_rest.models import ChangeAction, GlobalTag, PayloadIOV, PayloadList
+from cdb_rest.rules.access import BY_THE_SYSTEM, Origin
+from cdb_rest.rules.errors import ConcurrentChangeError, GlobalTagNotFoundError, PayloadListNotFoundError
+from cdb_rest.rules.moment import Interval
+from cdb_rest.rules.status import Action
+from cdb_rest.rules.timeline import Cut, TimelineRow
+from cdb_rest.writes.change_log import Changes
+from cdb_rest.writes.locks import check_list_role, lock_payload_list
+from cdb_rest.writes.placing import Placement, Plan
+from cdb_rest.writes.rows import check_interval, set_interval
+from cdb_rest.writes.transactions import write
+
+
+@dataclass(frozen=True)
+class Clearing:
+    """The cuts of existing rows by a clearing; none if no payload was valid. `revision` is the new one of the tag, if any."""
+
+    payload_list: PayloadList
+    cuts: list[Cut[TimelineRow[PayloadIOV]]]
+    revision: int | None
+
+
+@write
+def clear_interval(
+    *, global_tag: str, payload_type: str, interval: Interval, dry_run: bool = False, origin: Origin = BY_THE_SYSTEM
+) -> Clearing:
+    """Cut the IOVs of a tag and payload type so that no payload is valid in an interval; nothing else changes.
+
+    If none is valid in it, nothing changes. A dry run stores nothing.
+
+    Raises `GlobalTagNotFoundError`, `PayloadListNotFoundError`, `InvalidInputError` for an empty interval, `TagLockedError`,
+    `TagFrozenError`, `TagLimitError`, `ConcurrentChangeError`, or the errors of missing permissions.
+    """
+    lists = PayloadList.objects.filter(global_tag__name=global_tag, payload_type__name=payload_type)
+    name = lists.values_list("name", flat=True).first()
+    if name is None:
+        if not GlobalTag.objects.filter(name=global_tag).exists():
+            raise GlobalTagNotFoundError(global_tag)
+        raise PayloadListNotFoundError(f"of type {payload_type} in global tag {global_tag}")
+    found = lock_payload_list(name)
+    if found.global_tag is None or found.global_tag.name != global_tag:
+        raise ConcurrentChangeError(f"Payload list {name} was attached elsewhere at the same moment; try again.")
+    check_list_role(found, Action.REMOVE_IOV, origin)
+    # The interval as that of an IOV that is not stored.
+    iov = PayloadIOV()
+    set_interval(iov, interval)
+    check_interval(iov)
+    placement = Placement(iov, found)
+    plan = Plan([placement], clearing=True)
+    for _, refusal in plan.refusals:
+        raise refusal
+    if plan.changes_nothing:
+        return Clearing(found, [], None)
+    if dry_run:
+        transaction.set_rollback(True)
+        return Clearing(found, placement.cuts, None)
+    changes = Changes()
+    plan.apply(changes)
+    return Clearing(found, placement.cuts, changes.record(ChangeAction.CLEAR, origin)[global_tag])
