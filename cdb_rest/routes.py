@@ -113,6 +113,7 @@ ROUTES = (
         ("gt_change_status/<str:name>/<str:status>", "global-tags/<str:name>/change-status/<str:status>"),
         writes=Role.MANAGER,
     ),
+    Route("limits.GlobalTagLimitsView", ("global-tags/<str:name>/limits",), queries={"": 1}, writes=Role.MANAGER),
     Route(
         "global_tags.GlobalTagDeleteView", ("deleteGlobalTag/<str:name>", "global-tags/<str:name>/delete"),
         writes=Role.MANAGER,
@@ -175,6 +176,7 @@ ROUTES = (
         ),
         writes=Role.MANAGER,
     ),
+    Route("clearing.PayloadIOVClearView", ("payload-iovs/clear",), writes=Role.MANAGER),
     Route("insertions.PayloadIOVInsertView", ("payload-iovs/insert",), writes=Role.CONTRIBUTOR),
     Route("insertions.PayloadIOVBulkView", ("bulk_piov", "payload-iovs/bulk"), writes=Role.CONTRIBUTOR),
     Route("changes.ChangeListView", ("global-tags/<str:name>/changes",), queries={"": 6}),

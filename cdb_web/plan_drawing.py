@@ -20,20 +20,20 @@ WIDTH = 1000
 MAX_LANES = 20
 
 
-def draw_plan(name: str, placements: Sequence[Placement]) -> dict[str, Any]:
+def draw_plan(name: str, placements: Sequence[Placement], *, clearing: bool = False) -> dict[str, Any]:
     """The values for the drawing of a preview, in one lane for each of the first `MAX_LANES` payload types.
 
     `drawn` is a list of tuples: the payload type, the present `Lane`, and two strings with a 1 for each pixel in which IOVs
     are added or removed. `labels` are those of the axis as JSON, `undrawn` is the number of further payload types, and `width`
-    the number of pixels. The placements are those of a dry run, at least one. Must be called in a snapshot. Raises
-    `GlobalTagNotFoundError`, or `django.db.Error`.
+    the number of pixels. The placements are those of a dry run, at least one; with `clearing`, that of a clearing. Must be
+    called in a snapshot. Raises `GlobalTagNotFoundError`, or `django.db.Error`.
     """
     contents = read_contents([(name, None)])
     by_type: dict[str, list[Placement]] = defaultdict(list)
     for placement in placements:
         by_type[placement.payload_list.payload_type.name].append(placement)
     shown = dict(islice(by_type.items(), MAX_LANES))
-    added = {payload_type: _valid(group) for payload_type, group in shown.items()}
+    added = {payload_type: [] if clearing else _valid(group) for payload_type, group in shown.items()}
     removed = {
         # Not what rows of the same file take from each other.
         payload_type: [

@@ -118,158 +118,84 @@ CROSS JOIN LATERAL (
 
 -- name: export_csv
 -- Send the rows of `export_rows` or `export_past_rows`, which replace {rows}, to the client as CSV. Null is an unquoted empty
--- value; an empty text is quoted. Parameters: those of the rows.
+-- value; an empty text is quoted. Parameters: those of the rows; mode text: the mode of the ends, which each row names.
 COPY (
+SELECT exported.*, %(mode)s AS mode FROM (
 {rows}
+) AS exported
 ) TO STDOUT WITH (FORMAT csv, HEADER)
 
 
 -- name: export_jsonl
 -- Send the rows of `export_rows` or `export_past_rows`, which replace {rows}, to the client as JSON objects, one per line.
--- Parameters: those of the rows.
+-- Parameters: those of `export_csv`.
 -- The text format of COPY would double backslashes. The CSV format leaves the lines unchanged, because its quote and
 -- delimiter are characters that JSON text never contains.
 COPY (
-SELECT row_to_json(exported) FROM (
+SELECT row_to_json(named) FROM (
+SELECT exported.*, %(mode)s AS mode FROM (
 {rows}
 ) AS exported
+) AS named
 ) TO STDOUT WITH (FORMAT csv, QUOTE E'\x01', DELIMITER E'\x02')
 
 
 -- name: create_import_table
--- Create a temporary table for the rows of an import file, as text. No parameters.
--- The names of the constraints are the error messages for invalid values. All columns are text, because a conversion to the
--- final types would accept values that the API rejects. Reading a large file takes long, so there is no statement timeout.
+-- Create a temporary table for the rows of an import file. No parameters.
+-- `line` is the number of the row, `has_end` whether it has an end of its own, and `is_open` whether the file says that it is open.
+-- Reading a large file takes long, so there is no statement timeout.
 SET LOCAL statement_timeout = 0;
-CREATE TEMPORARY TABLE cdb_import_file (
-    number bigint GENERATED ALWAYS AS IDENTITY,
-    payload_type text NOT NULL CONSTRAINT "payload_type is empty" CHECK (payload_type <> '')
-        CONSTRAINT "payload_type has more than 80 characters" CHECK (char_length(payload_type) <= 80),
-    payload_url text NOT NULL CONSTRAINT "payload_url is empty" CHECK (payload_url <> '')
-        CONSTRAINT "payload_url has more than 255 characters" CHECK (char_length(payload_url) <= 255),
-    checksum text NOT NULL CONSTRAINT "checksum has more than 255 characters" CHECK (char_length(checksum) <= 255),
-    size text NOT NULL CONSTRAINT "size is no number from 0 to 9223372036854775807"
-        CHECK (CASE WHEN size ~ '^[0-9]{1,19}$' THEN size::numeric <= 9223372036854775807 ELSE false END),
-    major_iov text NOT NULL CONSTRAINT "major_iov is no number from 0 to 9223372036854775807"
-        CHECK (CASE WHEN major_iov ~ '^[0-9]{1,19}$' THEN major_iov::numeric <= 9223372036854775807 ELSE false END),
-    minor_iov text NOT NULL CONSTRAINT "minor_iov is no number from 0 to 9223372036854775807"
-        CHECK (CASE WHEN minor_iov ~ '^[0-9]{1,19}$' THEN minor_iov::numeric <= 9223372036854775807 ELSE false END),
-    major_iov_end text NOT NULL CONSTRAINT "major_iov_end is no number from 0 to 9223372036854775807"
-        CHECK (CASE WHEN major_iov_end ~ '^[0-9]{1,19}$' THEN major_iov_end::numeric <= 9223372036854775807 ELSE false END),
-    minor_iov_end text NOT NULL CONSTRAINT "minor_iov_end is no number from 0 to 9223372036854775807"
-        CHECK (CASE WHEN minor_iov_end ~ '^[0-9]{1,19}$' THEN minor_iov_end::numeric <= 9223372036854775807 ELSE false END),
-    revision text CONSTRAINT "revision is no number from 0 to 9223372036854775807"
-        CHECK (CASE WHEN revision ~ '^[0-9]{1,19}$' THEN revision::numeric <= 9223372036854775807 ELSE revision IS NULL END)
+CREATE TEMPORARY TABLE cdb_import (
+    line bigint, payload_type text, payload_url text, checksum text, size bigint, extra text, major_iov bigint, minor_iov bigint,
+    major_iov_end bigint, minor_iov_end bigint, has_end boolean, is_open boolean
 ) ON COMMIT DROP
 
 
 -- name: copy_import
--- Copy the rows of an import file from the client. The file has the columns of an export and a header line. No parameters.
-COPY cdb_import_file (
-    payload_type, payload_url, checksum, size, major_iov, minor_iov, major_iov_end, minor_iov_end, revision
-) FROM STDIN WITH (FORMAT csv, HEADER MATCH, FORCE_NOT_NULL (checksum), FORCE_NULL (revision))
+-- Copy the rows of an import file from the client, as tab-separated text. No parameters.
+COPY cdb_import FROM STDIN
 
 
--- name: read_import
--- Convert the rows of the import file into a temporary table with numbers, indexed by payload type and start. No parameters.
--- `number` is the number of the row in the file; the first row after the header has 1.
-CREATE TEMPORARY TABLE cdb_import ON COMMIT DROP AS
-SELECT number, payload_type, payload_url, checksum, size::bigint, major_iov::bigint, minor_iov::bigint, major_iov_end::bigint,
-    minor_iov_end::bigint, revision, major_iov::numeric + minor_iov::numeric * 0.0000000000000000001 AS comb_iov
-FROM cdb_import_file;
-TRUNCATE cdb_import_file;
-CREATE INDEX ON cdb_import (payload_type, comb_iov);
+-- name: index_import
+-- Index the rows of the import file by payload type and start. No parameters.
+CREATE INDEX ON cdb_import (payload_type COLLATE "C", major_iov, minor_iov, line);
 ANALYZE cdb_import
 
 
--- name: import_types
--- The payload types of the import file in byte order: name, number of rows, number of the first row. No parameters.
-SELECT payload_type, count(*), min(number)
+-- name: import_sorted
+-- All rows of the import file by payload type and start: what decides whether they are a set. No parameters.
+SELECT payload_type, line, major_iov, minor_iov, major_iov_end, minor_iov_end, has_end
 FROM cdb_import
-GROUP BY payload_type
-ORDER BY payload_type COLLATE "C"
-
-
--- name: import_line
--- The line of the import file on which a row ends. The header is line 1, and quoted texts may contain newlines.
--- Parameters: number bigint: the number of the row.
-SELECT 1 + count(*) + sum(char_length(texts) - char_length(replace(texts, E'\n', '')))
-FROM (
-    SELECT payload_type || payload_url || checksum AS texts FROM cdb_import WHERE number <= %(number)s
-) AS earlier
-
-
--- name: import_fault
--- The first row of the import file with an error that involves several columns or rows: its number, start and end, and the number
--- of an earlier row with the same payload type and start, or null if its interval is empty.
--- Parameters: inclusive boolean: whether ends are inclusive.
-SELECT number, major_iov, minor_iov, major_iov_end, minor_iov_end, CASE WHEN comb_iov = comb_before THEN number_before END
-FROM (
-    SELECT *, lag(comb_iov) OVER earlier AS comb_before, lag(number) OVER earlier AS number_before
-    FROM cdb_import
-    WINDOW earlier AS (PARTITION BY payload_type ORDER BY comb_iov, number)
-) AS numbered
-WHERE comb_iov = comb_before
-    OR (major_iov_end, minor_iov_end) < (major_iov, minor_iov)
-    OR (
-        NOT %(inclusive)s AND (major_iov_end, minor_iov_end) = (major_iov, minor_iov)
-        AND (major_iov_end, minor_iov_end) <> (9223372036854775807, 9223372036854775807)
-    )
-ORDER BY number
-LIMIT 1
-
-
--- name: import_rows
--- The rows of one payload type in the import file, as they are inserted. An end that overlaps the next row is replaced by
--- the start of that row, because the row is valid only until then. An open end is kept: the row is valid up to the next start.
--- Parameters: payload_type text; inclusive boolean: whether ends are inclusive.
-SELECT number, payload_url, checksum, size, major_iov, minor_iov, revision, comb_iov,
-    CASE
-        WHEN NOT overruns THEN major_iov_end
-        WHEN %(inclusive)s AND next_minor = 0 THEN next_major - 1
-        ELSE next_major
-    END AS major_iov_end,
-    CASE
-        WHEN NOT overruns THEN minor_iov_end
-        WHEN NOT %(inclusive)s THEN next_minor
-        WHEN next_minor = 0 THEN 9223372036854775807
-        ELSE next_minor - 1
-    END AS minor_iov_end
-FROM (
-    SELECT *, coalesce(
-        (major_iov_end, minor_iov_end) <> (9223372036854775807, 9223372036854775807)
-        AND (
-            (major_iov_end, minor_iov_end) > (next_major, next_minor)
-            OR (%(inclusive)s AND (major_iov_end, minor_iov_end) = (next_major, next_minor))
-        ),
-        false
-    ) AS overruns
-    FROM (
-        SELECT *, lead(major_iov) OVER later AS next_major, lead(minor_iov) OVER later AS next_minor
-        FROM cdb_import
-        WHERE payload_type = %(payload_type)s
-        WINDOW later AS (ORDER BY comb_iov)
-    ) AS followed
-) AS judged
+ORDER BY payload_type COLLATE "C", major_iov, minor_iov, line
 
 
 -- name: import_newest_first
--- The rows of `import_rows`, which replace {rows}, by descending start. Parameters: those of `import_rows`.
-SELECT number, payload_url, checksum, size, major_iov, minor_iov, major_iov_end, minor_iov_end, revision AS extra
-FROM ({rows}) AS imported
-ORDER BY comb_iov DESC
+-- The rows of one payload type in the import file by descending start. Parameters: payload_type text.
+SELECT line, payload_url, checksum, size, extra, major_iov, minor_iov, major_iov_end, minor_iov_end, has_end, is_open
+FROM cdb_import
+WHERE payload_type COLLATE "C" = %(payload_type)s
+ORDER BY major_iov DESC, minor_iov DESC
+
+
+-- name: import_in_order
+-- The rows of one payload type in the import file as they follow one another there. Parameters: payload_type text.
+SELECT line, payload_url, checksum, size, extra, major_iov, minor_iov, major_iov_end, minor_iov_end, has_end, is_open
+FROM cdb_import
+WHERE payload_type COLLATE "C" = %(payload_type)s
+ORDER BY line
 
 
 -- name: import_into_empty_list
--- Insert the rows of `import_rows`, which replace {rows}, into an empty payload list.
--- Parameters: list_id bigint; version integer: that of the list after the change; and those of `import_rows`.
+-- Insert the rows of one payload type in the import file into an empty payload list.
+-- Parameters: payload_type text, list_id bigint; version integer: that of the list after the change.
 -- The rows are ordered by descending start, as in the lookup's index, so that its pages are filled one after the other.
 INSERT INTO "PayloadIOV" (
     payload_url, checksum, size, major_iov, minor_iov, major_iov_end, minor_iov_end, extra, payload_list_id, added_in
 )
-SELECT payload_url, checksum, size, major_iov, minor_iov, major_iov_end, minor_iov_end, revision, %(list_id)s, %(version)s
-FROM ({rows}) AS imported
-ORDER BY comb_iov DESC
+SELECT payload_url, checksum, size, major_iov, minor_iov, major_iov_end, minor_iov_end, extra, %(list_id)s, %(version)s
+FROM cdb_import
+WHERE payload_type COLLATE "C" = %(payload_type)s
+ORDER BY major_iov DESC, minor_iov DESC
 
 
 -- name: copy_payload_iovs

@@ -27,7 +27,7 @@ FROM state
 
 
 -- name: hot_global_tag
--- A global tag with its numbers of payload lists and IOVs as a JSON object, with its validators: version, name of the status, time
+-- A global tag with its numbers of payload lists and IOVs, and its limits, as a JSON object, with its validators: version, name of the status, time
 -- for Last-Modified. The text is null if the version is a known one. No row if the tag does not exist.
 -- Parameters: name text; known text[].
 SELECT cdb_version(tag.revision, tag.updated, tag.xmin), tag_status.name,
@@ -38,7 +38,11 @@ SELECT cdb_version(tag.revision, tag.updated, tag.xmin), tag_status.name,
             SELECT tag.id, tag.name, tag.author, tag_status.name AS status, tag.payload_lists_count, tag.payload_iov_count,
                 to_char(tag.created AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS created,
                 to_char(tag.updated AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS updated,
-                tag.revision
+                tag.revision,
+                CASE WHEN tag.closed_until IS NOT NULL THEN json_build_array(
+                    trunc(tag.closed_until)::bigint, (mod(tag.closed_until, 1) * 10000000000000000000)::bigint
+                ) END AS closed_until,
+                tag.largest_major
         ) AS item
     ) END
 FROM "GlobalTag" AS tag

@@ -21,10 +21,16 @@ VALID_PAYLOAD_IOV = {"payload_type": "Pixel_Alignment"} | {
 } | {"since": [1, 0], "until": [14, 2459]}  # fmt: skip
 COUNTED_PAYLOAD_LIST = PAYLOAD_LIST | {"iov_count": 10}
 NESTED_PAYLOAD_LIST = PAYLOAD_LIST | {"payload_iov": [PAYLOAD_IOV]}
-NESTED_GLOBAL_TAG = {name: GLOBAL_TAG[name] for name in ("id", "name", "author", "created", "updated")} | {
-    "status": STATUS | {"description": "Everything may change."},
-    "payload_lists": [NESTED_PAYLOAD_LIST],
-}
+LIMITS: Document = {"closed_until": None, "largest_major": None}
+LIGHT_GLOBAL_TAG = GLOBAL_TAG | LIMITS
+NESTED_GLOBAL_TAG = (
+    LIMITS
+    | {name: GLOBAL_TAG[name] for name in ("id", "name", "author", "created", "updated")}
+    | {
+        "status": STATUS | {"description": "Everything may change."},
+        "payload_lists": [NESTED_PAYLOAD_LIST],
+    }
+)
 
 
 def page_of(document: Document, count: int) -> dict[str, Any]:

@@ -13,9 +13,10 @@ from cdb_rest.api.base.json_stream import can_detect_truncation
 from cdb_rest.api.base.paging import Browser, wants_page
 from cdb_rest.api.base.views import Statement, respond_hot
 from cdb_rest.api.base.writes import WRITE_PARAMETERS, read_origin, respond_to_write
-from cdb_rest.api.examples import GLOBAL_TAG, NESTED_GLOBAL_TAG, STATUS, page_of
+from cdb_rest.api.examples import GLOBAL_TAG, LIGHT_GLOBAL_TAG, NESTED_GLOBAL_TAG, STATUS, page_of
 from cdb_rest.api.nested import (
     GlobalTagItem,
+    LightGlobalTag,
     NestedGlobalTag,
     past_item,
     past_nested_tag,
@@ -163,8 +164,8 @@ class GlobalTagByNameView(APIView):
             OpenApiParameter("light", str, description="Counts instead of contents. 0 and false switch it off."),
             *AS_OF,
         ],
-        responses=one_of(NestedGlobalTag(), GlobalTagItem()),
-        examples=[response_example(NESTED_GLOBAL_TAG), response_example(GLOBAL_TAG, "With light=1")],
+        responses=one_of(NestedGlobalTag(), LightGlobalTag()),
+        examples=[response_example(NESTED_GLOBAL_TAG), response_example(LIGHT_GLOBAL_TAG, "With light=1")],
     )
     def get(self, request: Request, name: str) -> HttpResponseBase:
         light = is_light(request.query_params.get("light"))

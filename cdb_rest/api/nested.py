@@ -68,6 +68,17 @@ class GlobalTagItem(Shape):
     revision = serializers.IntegerField()
 
 
+class LimitsShape(Shape):
+    """The limits of a global tag for writes; null for none, and in the past."""
+
+    closed_until = serializers.ListField(child=serializers.IntegerField(), allow_null=True)
+    largest_major = serializers.IntegerField(allow_null=True)
+
+
+class LightGlobalTag(GlobalTagItem, LimitsShape):
+    """A global tag with its counts, its revision and its limits."""
+
+
 class PayloadListDocument(Shape):
     """A payload list as a write returns it."""
 
@@ -89,8 +100,8 @@ class NestedPayloadList(Shape):
     created = serializers.DateTimeField()
 
 
-class NestedGlobalTag(Shape):
-    """A global tag with all its payload lists and their IOVs."""
+class NestedGlobalTag(LimitsShape):
+    """A global tag with all its payload lists and their IOVs, and its limits."""
 
     id = serializers.IntegerField()
     name = serializers.CharField()
@@ -182,6 +193,9 @@ class ByParent:
 def _global_tags(rows: QuerySet[GlobalTag], note: Callable[[Document], None] | None = None) -> Iterator[Element]:
     also = ("version", "modified", "payload_iov_count") if note else ()
     tags = documents(NestedGlobalTag, rows.order_by("id"), also)
+    for tag in tags:
+        combined = tag["closed_until"]
+        tag["closed_until"] = None if combined is None else list(Moment.from_combined(combined))
     if note:
         for tag in tags:
             note(tag)
@@ -238,7 +252,7 @@ def past_item(name: str, as_of: AsOf, digest: str) -> Response:
         lists, iovs = past_counts(past)
         columns = _columns_of_tag(past)
     counts = {"payload_lists_count": lists, "payload_iov_count": iovs}
-    return Response(next(documents_from(GlobalTagItem, [columns | counts])), headers=_headers(past, as_of, digest))
+    return Response(next(documents_from(LightGlobalTag, [columns | counts])), headers=_headers(past, as_of, digest))
 
 
 def past_nested_tag(request: HttpRequest, name: str, as_of: AsOf, digest: str) -> HttpResponseBase:
@@ -277,6 +291,8 @@ def _columns_of_tag(past: Past) -> dict[str, Any]:
         "created": tag.created,
         "updated": past.created,
         "revision": past.revision,
+        "closed_until": None,
+        "largest_major": None,
     }
 
 

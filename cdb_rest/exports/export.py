@@ -119,7 +119,7 @@ def export(
         with connection.cursor() as cursor:
             cursor.execute(SETTINGS, {"milliseconds": str(settings.CDB_EXPORT_TIMEOUT_SECONDS * 1000)})
         statement = STATEMENTS[form].replace("{rows}", source.rows)
-        values = window_values(selection.window) | dict(source.values)
+        values = window_values(selection.window) | dict(source.values) | {"mode": settings.CDB_IOV_MODE}
         with stream_copy(statement, values) as chunks:
             yield from chunks
 

@@ -4,7 +4,7 @@ import contextlib
 import logging
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import psycopg2
@@ -18,24 +18,32 @@ ENDING = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 
 
 @contextlib.contextmanager
-def interruptible() -> Iterator[None]:
+def interruptible() -> Iterator[Callable[[], None]]:
     """Make the SQL statements of the block interruptible by SIGINT, SIGTERM and SIGHUP. A context manager.
+
+    Its value is a function that raises `InterruptedError` after a signal, for long work in Python.
 
     After a signal, the running statement of the default connection is cancelled every `CANCEL_SECONDS` until the block
     ends. Statements shorter than that may still succeed, even a COMMIT, and Python code is not interrupted.
 
     When the block ends, even without an error, `KeyboardInterrupt` is raised for SIGINT, otherwise `SystemExit` with
-    the code 128 + the signal's number. It replaces a database error or `CdbError` of the block, but no other exception.
+    the code 128 + the signal's number. It replaces a database error, `CdbError` or `InterruptedError` of the block, but no other
+    exception.
     Between the signal and the end of the block, Python's `logging` drops records up to the level WARNING.
 
     Python's own signal handlers are not sufficient: the driver waits in C, so they would run only after the statement,
     or inside a callback of the driver. Only the main thread receives signals; in other threads this does nothing.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield lambda: None
         return
-    failure = None
+    failure: Exception | None = None
     received: list[int] = []
+
+    def check() -> None:
+        if received:
+            raise InterruptedError
+
     is_over = threading.Event()
     watcher = threading.Thread(
         target=_cancel, args=(connections[connection.alias], received, is_over), name="interruption", daemon=True
@@ -44,8 +52,8 @@ def interruptible() -> Iterator[None]:
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     watcher.start()
     try:
-        yield
-    except (psycopg2.Error, Error, CdbError) as error:
+        yield check
+    except (psycopg2.Error, Error, CdbError, InterruptedError) as error:
         failure = error
     finally:
         is_over.set()

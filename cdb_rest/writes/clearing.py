@@ -9,7 +9,6 @@ from cdb_rest.rules.access import BY_THE_SYSTEM, Origin
 from cdb_rest.rules.errors import ConcurrentChangeError, GlobalTagNotFoundError, PayloadListNotFoundError
 from cdb_rest.rules.moment import Interval
 from cdb_rest.rules.status import Action
-from cdb_rest.rules.timeline import Cut, TimelineRow
 from cdb_rest.writes.change_log import Changes
 from cdb_rest.writes.locks import check_list_role, lock_payload_list
 from cdb_rest.writes.placing import Placement, Plan
@@ -19,10 +18,12 @@ from cdb_rest.writes.transactions import write
 
 @dataclass(frozen=True)
 class Clearing:
-    """The cuts of existing rows by a clearing; none if no payload was valid. `revision` is the new one of the tag, if any."""
+    """A clearing. The placement has the cuts of existing rows, none if no payload was valid; its IOV is not stored.
 
-    payload_list: PayloadList
-    cuts: list[Cut[TimelineRow[PayloadIOV]]]
+    `revision` is the new one of the tag, None if nothing changed, and after a dry run.
+    """
+
+    placement: Placement
     revision: int | None
 
 
@@ -56,10 +57,10 @@ def clear_interval(
     for _, refusal in plan.refusals:
         raise refusal
     if plan.changes_nothing:
-        return Clearing(found, [], None)
+        return Clearing(placement, None)
     if dry_run:
         transaction.set_rollback(True)
-        return Clearing(found, placement.cuts, None)
+        return Clearing(placement, None)
     changes = Changes()
     plan.apply(changes)
-    return Clearing(found, placement.cuts, changes.record(ChangeAction.CLEAR, origin)[global_tag])
+    return Clearing(placement, changes.record(ChangeAction.CLEAR, origin)[global_tag])

@@ -111,6 +111,7 @@ def _copy_present(source: str, target: str) -> tuple[GlobalTag, Changes, int]:
     clone, changes = add_global_tag(
         name=target, status=Status.UNLOCKED, author=original.author, description=original.description
     )
+    GlobalTag.objects.filter(id=clone.id).update(largest_major=original.largest_major)
     with connection.cursor() as cursor:
         cursor.execute(CLONE, {"source_id": original.id, "target_id": clone.id})
         [(revision,)] = cursor.fetchall()

@@ -1,22 +1,32 @@
-"""Import of a CSV file, as an export writes it, into any global tag, by the rules of bulk insertion."""
+"""Import of the rows of a file into a global tag."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, BinaryIO
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
 
 from django.db import transaction
 
 from cdb_rest.models import ChangeAction, GlobalTag, PayloadIOV, PayloadList, PayloadType
-from cdb_rest.rules.access import BY_THE_SYSTEM, Origin
-from cdb_rest.rules.errors import GlobalTagNotFoundError
-from cdb_rest.rules.status import Action, Status, is_protected
+from cdb_rest.rules.access import BY_THE_SYSTEM, All, Origin
+from cdb_rest.rules.errors import (
+    CdbError,
+    GlobalTagNotFoundError,
+    InvalidInputError,
+    PayloadTypeNotFoundError,
+)
+from cdb_rest.rules.iov_rows import IOVRow
+from cdb_rest.rules.moment import Interval, Moment
+from cdb_rest.rules.names import NAME_LENGTH
+from cdb_rest.rules.status import Action, Status, check_permitted, is_protected, role_for
 from cdb_rest.writes import import_file
 from cdb_rest.writes.change_log import Changes
 from cdb_rest.writes.global_tags import add_global_tag
-from cdb_rest.writes.locks import check_tag, lock_global_tag, lock_payload_lists
+from cdb_rest.writes.import_file import FAULTS_NAMED, TypeRows
+from cdb_rest.writes.locks import lock_global_tag, lock_payload_lists
 from cdb_rest.writes.payload_lists import create_lists
+from cdb_rest.writes.payload_types import add_payload_type
 from cdb_rest.writes.placing import Placement, Plan
-from cdb_rest.writes.rows import interval_of
+from cdb_rest.writes.rows import set_interval
 from cdb_rest.writes.transactions import write
 
 # Rows that the interval rule places in one step; limits the memory.
@@ -25,123 +35,231 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class ImportResult:
-    """The result of an import: whether it created the tag, and how many types, lists and IOVs it created.
+class ImportOptions:
+    """How the rows of a file are placed.
 
-    After a dry run, these are the values that the import would have had.
+    - `creates`: a tag and payload types that do not exist are created.
+    - `in_order`: the rows are applied one after the other by the interval rule, instead of as a set.
+    - `hides_later`: a row that the file calls open hides all later IOVs of its list that are not in the file.
     """
 
-    created: bool
-    payload_types: int
-    payload_lists: int
-    payload_iovs: int
+    creates: bool = False
+    in_order: bool = False
+    hides_later: bool = False
+
+
+@dataclass
+class TypeReport:
+    """What an import does to the payload list of a type, by numbers of IOVs. `gaps` follow rows of the file.
+
+    The interval is from the first start in the file to the end of its last row.
+    """
+
+    payload_type: str
+    interval: Interval
+    added: int = 0
+    unchanged: int = 0
+    cut: int = 0
+    hidden: int = 0
+    gaps: int = 0
+
+
+@dataclass
+class ImportResult:
+    """The result of an import; after a dry run, as it would have been.
+
+    `creates_tag` says whether it created the tag, `new_types` are the names of the payload types that it created, and `new_lists`
+    is the number of new payload lists. `placements` are those of the rows, unless there are more than `ROWS_AT_ONCE`.
+    `revision` is the new one of the tag, None if nothing changed.
+    """
+
+    creates_tag: bool = False
+    new_types: list[str] = field(default_factory=list)
+    new_lists: list[PayloadList] = field(default_factory=list)
+    types: list[TypeReport] = field(default_factory=list)
+    placements: list[Placement] = field(default_factory=list)
+    revision: int | None = None
 
 
 @write
 def import_payload_iovs(
-    *, file: BinaryIO, global_tag: str, dry_run: bool = False, progress: Progress, origin: Origin = BY_THE_SYSTEM
+    *,
+    read: Callable[[], Iterable[IOVRow]],
+    global_tag: str,
+    options: ImportOptions = ImportOptions(),
+    action: ChangeAction = ChangeAction.BULK,
+    dry_run: bool = False,
+    progress: Progress = lambda done, total: None,
+    origin: Origin = BY_THE_SYSTEM,
 ) -> ImportResult:
-    """Insert all rows of a CSV file into a tag, or none. A dry run stores nothing.
+    """Insert all rows of a file into a tag, or none. A dry run stores nothing; a file without rows changes nothing.
 
-    The file must be seekable. It is read from its beginning, and again if `write` retries the import. A missing tag is
-    created with the status `unlocked`. Missing payload types and payload lists are created, too. Permissions are
-    checked only for an existing tag. Other writers of the tag wait until the import ends.
+    `read` returns the rows, and is called again if `write` retries the import. Missing payload lists are created. Other writers
+    of the tag wait until the import ends.
 
-    The rows of each list are inserted by descending start, by the rules of bulk insertion. A row with an open end is
-    valid up to the next start in the list. Before the insertion, ends are trimmed: a row with an end is valid at most
-    up to the next later start of the same payload type in the file.
+    The rows are a set, unless they are applied `in_order`: two rows of a type must not have the same start, nor may a row start
+    before the end of another one. A row without an end is valid up to the next start in the file or in its list. A row whose
+    payload is valid in its whole interval already changes nothing. Otherwise a row replaces a stored one with the same start.
 
     `progress` gets the number of rows that were inserted so far, and the number of rows of the file. If the import is
     retried, the count begins again.
 
-    The change log gets an entry for a created tag, and one for the import.
+    The change log gets an entry for a created tag, and one for the import, with `action`.
 
-    Raises `InvalidInputError` for an invalid file and `OverlapError` for a rejected row; their messages name the line,
-    if it is known. Raises `TagFrozenError`, `NameTakenError` (a tag or type was created at the
-    same moment), `ConcurrentChangeError`, `DatabaseUnavailableError`, or those of missing permissions.
+    Raises the errors of `read`, `InvalidInputError` for rows that are no set, and for rejected rows `OverlapError`,
+    `TagFrozenError` or `TagLimitError`, with the numbers of the rows; `GlobalTagNotFoundError`, `PayloadTypeNotFoundError`,
+    `NameTakenError` (a tag or type was created at the same moment), `ConcurrentChangeError`, `DatabaseUnavailableError`, or
+    those of missing permissions.
     """
-    found = import_file.load(file)
-    total = sum(found.values())
-    tag, created = _lock_or_create_tag(global_tag, origin)
-    types, new_types = _types(list(found))
+    result = ImportResult()
+    tag = _lock_or_create_tag(global_tag, options, origin, result)
+    import_file.load(read())
+    faults: list[tuple[int, str]] = []
+    found = import_file.read_types(None if options.in_order else faults)
+    if faults:
+        raise refused_lines([(number, InvalidInputError(text)) for number, text in faults])
+    if not found:
+        transaction.set_rollback(True)
+        return ImportResult()
+    types = _types(list(found), options, result)
     changes = Changes()
-    lists, new_lists = _lists(tag, types, changes)
+    lists = _lists(tag, types, changes, result)
+    total = sum(rows.count for rows in found.values())
     done = 0
-    for name, count in found.items():
-        payload_list = lists[name]
-        if _is_empty(payload_list):
-            # There are no rows to cut, so one statement is enough.
-            import_file.insert_into_empty_list(name, payload_list)
-            changes.of_list(payload_list, added=count)
-            done += count
+    for name, rows in found.items():
+        report = TypeReport(name, Interval(rows.first, rows.last.end))
+        result.types.append(report)
+        for inserted in _insert(tag, lists[name], report, rows, total, options, changes, result):
+            done += inserted
             progress(done, total)
-        else:
-            for inserted in _attach(tag, payload_list, name, changes):
-                done += inserted
-                progress(done, total)
-    changes.record(ChangeAction.BULK, origin)
+    if any(report.added for report in result.types) or result.new_lists:
+        result.revision = changes.record(action, origin).get(tag.name)
     if dry_run:
         transaction.set_rollback(True)
-    return ImportResult(created, new_types, len(new_lists), total)
+    return result
 
 
-def _lock_or_create_tag(name: str, origin: Origin) -> tuple[GlobalTag, bool]:
+def _lock_or_create_tag(name: str, options: ImportOptions, origin: Origin, result: ImportResult) -> GlobalTag:
     try:
         tag = lock_global_tag(name)
     except GlobalTagNotFoundError:
-        tag, changes = add_global_tag(name=name, status=Status.UNLOCKED, author=origin.actor, description="")
+        if not options.creates:
+            raise
+        author = origin.actor[:NAME_LENGTH]
+        tag, changes = add_global_tag(name=name, status=Status.UNLOCKED, author=author, description="")
         changes.record(ChangeAction.CREATE, origin)
-        return tag, True
-    check_tag(tag, Action.ADD_IOV, origin)
-    return tag, False
+        result.creates_tag = True
+        return tag
+    origin.principal.require(role_for(Action.ADD_IOV, tag.status.name), tag.name, All.ALL)
+    return tag
 
 
-def _types(names: list[str]) -> tuple[list[PayloadType], int]:
-    """Find or create the payload types. Returns them in the order of `names`, and how many of them were created."""
+def _types(names: list[str], options: ImportOptions, result: ImportResult) -> list[PayloadType]:
+    """Find or create the payload types. Returns them in the order of `names`."""
     types = {payload_type.name: payload_type for payload_type in PayloadType.objects.filter(name__in=names)}
-    new = PayloadType.objects.bulk_create(PayloadType(name=name) for name in names if name not in types)
-    types |= {created.name: created for created in new}
-    return [types[name] for name in names], len(new)
+    missing = [name for name in names if name not in types]
+    if missing and not options.creates:
+        raise PayloadTypeNotFoundError(", ".join(missing[:10]))
+    types |= {name: add_payload_type(name=name) for name in missing}
+    result.new_types = missing
+    return [types[name] for name in names]
 
 
-def _lists(
-    tag: GlobalTag, types: list[PayloadType], changes: Changes
-) -> tuple[dict[str, PayloadList], list[PayloadList]]:
-    """Find and lock, or create, the tag's payload lists. Returns all by type name, and those that were created."""
+def _lists(tag: GlobalTag, types: list[PayloadType], changes: Changes, result: ImportResult) -> dict[str, PayloadList]:
+    """Find and lock, or create, the tag's payload lists. Returns them by type name."""
     found = PayloadList.objects.filter(global_tag=tag, payload_type__in=types).values_list("name", flat=True)
     lists = {item.payload_type.name: item for item in lock_payload_lists(list(found)).values()}
-    new = create_lists([(kind, tag) for kind in types if kind.name not in lists])
-    for payload_list in new:
+    missing = [(kind, tag) for kind in types if kind.name not in lists]
+    if missing:
+        check_permitted(tag=tag.name, status=tag.status.name, action=Action.ADD_LIST)
+        result.new_lists = create_lists(missing)
+    for payload_list in result.new_lists:
         changes.attach(payload_list, tag.id)
-    return lists | {created.payload_type.name: created for created in new}, new
+        lists[payload_list.payload_type.name] = payload_list
+    return lists
 
 
-def _is_empty(payload_list: PayloadList) -> bool:
-    return not payload_list.payload_iovs.exists()
+def _insert(
+    tag: GlobalTag,
+    payload_list: PayloadList,
+    report: TypeReport,
+    rows: TypeRows,
+    total: int,
+    options: ImportOptions,
+    changes: Changes,
+    result: ImportResult,
+) -> Iterator[int]:
+    """Insert the rows of a type, in batches. Yields the size of each batch."""
+    has_limits = tag.closed is not None or tag.largest_major is not None
+    is_large = total > ROWS_AT_ONCE
+    if options.in_order and is_large:
+        raise InvalidInputError(f"A file whose rows are applied in order has at most {ROWS_AT_ONCE:,} rows.")
+    if is_large and not has_limits and not payload_list.payload_iovs.exists():
+        # There are no rows to cut, so one statement is enough.
+        import_file.insert_into_empty_list(report.payload_type, payload_list)
+        changes.of_list(payload_list, added=rows.count)
+        report.added, report.gaps = rows.count, rows.gaps
+        yield rows.count
+        return
+    batches = _Batches(payload_list, report.payload_type, options)
+    if is_large and is_protected(tag.status.name):
+        # Check all rows before inserting any. Otherwise the rows of one batch would be protected against the next batch.
+        for plan, _ in batches.plans(protecting=True):
+            del plan
+    for plan, placements in batches.plans(protecting=not is_large):
+        if not plan.changes_nothing:
+            plan.apply(changes)
+        _add(report, placements)
+        if not is_large:
+            result.placements += placements
+        yield len(placements)
 
 
-def _attach(tag: GlobalTag, payload_list: PayloadList, payload_type: str, changes: Changes) -> Iterator[int]:
-    """Attach the rows of a type to the tag's list by the interval rule, in batches. Yields the size of each batch."""
-    if is_protected(tag.status.name):
-        # Check all rows before inserting any. Otherwise the rows of one batch would be protected against the next batch,
-        # while the rows of one bulk request are not protected against each other.
-        for rows in import_file.newest_first(payload_type, ROWS_AT_ONCE):
-            _plan(rows, payload_list, protecting=True)
-    for rows in import_file.newest_first(payload_type, ROWS_AT_ONCE):
-        _plan(rows, payload_list, protecting=False).apply(changes)
-        yield len(rows)
+def _add(report: TypeReport, placements: list[Placement]) -> None:
+    for placement in placements:
+        report.unchanged += placement.holder is not None
+        report.added += placement.holder is None
+        report.cut += sum(bool(cut.rest) for cut in placement.cuts)
+        report.hidden += sum(not cut.rest for cut in placement.cuts)
+        report.gaps += placement.leaves_gap
 
 
-def _plan(rows: list[dict[str, Any]], payload_list: PayloadList, *, protecting: bool) -> Plan:
-    """The plan for these rows. Raises `OverlapError`, which names one of the lines that are rejected."""
-    plan = Plan([_placement(row, payload_list) for row in rows], equal_starts=False, protecting=protecting)
-    if plan.refusals:
-        number, error = min(plan.refusals, key=lambda refusal: refusal[0])
-        raise type(error)(f"Line {import_file.line_of(number)}: {error}") from error
-    return plan
+@dataclass(frozen=True)
+class _Batches:
+    """The rows of a payload type, planned in batches."""
+
+    payload_list: PayloadList
+    payload_type: str
+    options: ImportOptions
+
+    def plans(self, *, protecting: bool) -> Iterator[tuple[Plan, list[Placement]]]:
+        """The plan of each batch. Raises the error of the rejected rows."""
+        following: Moment | None = None
+        for rows in import_file.read_rows(self.payload_type, ROWS_AT_ONCE, in_order=self.options.in_order):
+            placements = []
+            for row in rows:
+                placements.append(self._placement(row, following))
+                following = Moment(row["major_iov"], row["minor_iov"])
+            plan = Plan(placements, protecting=protecting, word="line")
+            if plan.refusals:
+                raise refused_lines(plan.refusals)
+            yield plan, placements
+
+    def _placement(self, row: dict[str, Any], following: Moment | None) -> Placement:
+        """The placement of a row; `following` is the next start in the file, None for the last one."""
+        number, has_end, is_open = row.pop("line"), row.pop("has_end"), row.pop("is_open")
+        iov = PayloadIOV(**row, payload_list=self.payload_list)
+        if is_open and (self.options.hides_later or self.options.in_order):
+            has_end = True
+            if following is not None and not self.options.in_order:
+                set_interval(iov, Interval(Moment(iov.major_iov, iov.minor_iov), following))
+        return Placement(iov, self.payload_list, since_only=not has_end, number=number)
 
 
-def _placement(row: dict[str, Any], payload_list: PayloadList) -> Placement:
-    number = row.pop("number")
-    iov = PayloadIOV(**row, payload_list=payload_list)
-    return Placement(iov, payload_list, since_only=interval_of(iov).is_open, number=number)
+def refused_lines(refusals: list[tuple[int, CdbError]]) -> CdbError:
+    """The error of the first rejected row of a file; its message and `rows` have the numbers of the first `FAULTS_NAMED` rows."""
+    shown = sorted(refusals, key=lambda refusal: refusal[0])[:FAULTS_NAMED]
+    text = " ".join(f"Line {number}: {error}" for number, error in shown)
+    found = type(shown[0][1])(text)
+    found.rows = [{"row": number - 1, "code": error.code, "detail": str(error)} for number, error in shown]
+    return found

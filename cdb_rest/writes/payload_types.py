@@ -10,6 +10,11 @@ from cdb_rest.writes.transactions import write
 def create_payload_type(*, name: str, description: str = "", origin: Origin = BY_THE_SYSTEM) -> PayloadType:
     """Create a payload type. Raises `NameTakenError`, or the errors of missing permissions."""
     origin.principal.require(Role.CONTRIBUTOR, None, name)
+    return add_payload_type(name=name, description=description)
+
+
+def add_payload_type(*, name: str, description: str = "") -> PayloadType:
+    """Create a payload type as part of a larger write. The caller must check permissions."""
     created = PayloadType.objects.create(name=name, description=description)
     created.refresh_from_db()
     return created

@@ -58,8 +58,8 @@ class Plan:
     is false and a stored row of its list has the same start. After `ROWS_NAMED` rejections, the rest is not planned. A plan
     with `refusals` must not be applied.
 
-    Without `protecting`, all tags are treated as unprotected. With `clearing`, nothing is placed: no payload is valid in the
-    intervals of the placements any more.
+    `word` is what the numbers of placements count, for messages. Without `protecting`, all tags are treated as unprotected.
+    With `clearing`, nothing is placed: no payload is valid in the intervals of the placements any more.
     """
 
     def __init__(
@@ -69,7 +69,9 @@ class Plan:
         equal_starts: bool = True,
         protecting: bool = True,
         clearing: bool = False,
+        word: str = "row",
     ) -> None:
+        self._word = word
         self._lists = {placement.payload_list.id: placement.payload_list for placement in placements}
         for placement in placements:
             placement.iov.payload_list = placement.payload_list
@@ -147,7 +149,7 @@ class Plan:
     def _name(self, row: TimelineRow[PayloadIOV]) -> str:
         """The name of a row in error messages: its number in the request, or its id."""
         number = self._numbers.get(id(row.iov))
-        return f"{f'payload IOV {row.iov.id}' if number is None else f'row {number}'} ({row.iov.payload_url})"
+        return f"{f'payload IOV {row.iov.id}' if number is None else f'{self._word} {number}'} ({row.iov.payload_url})"
 
     @property
     def changes_nothing(self) -> bool:

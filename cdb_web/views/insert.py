@@ -1,109 +1,165 @@
-"""The form that inserts payloads into a global tag, with a preview."""
+"""The form that inserts payloads into a global tag, or clears an interval, with a preview."""
 
-import csv
 import io
-from collections.abc import Callable
-from itertools import islice
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, BinaryIO, cast
 
 import orjson
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from rest_framework.exceptions import ParseError
 
-from cdb_rest.api.base.json import limit_of_rows, parse_limited
-from cdb_rest.api.base.views import read_rows
-from cdb_rest.api.insertions import InsertInput
-from cdb_rest.api.plans import insertion_document
+from cdb_rest.api.plans import cuts_document, insertion_document
 from cdb_rest.connections.snapshot import snapshot
-from cdb_rest.models import PayloadType
+from cdb_rest.models import ChangeAction, PayloadType
+from cdb_rest.parsing.iov_files import CutFileError, Options, read_iov_rows
 from cdb_rest.parsing.parameters import parse_number
-from cdb_rest.rules.errors import CdbError, InvalidInputError, TagChangedError, TooManyRowsError
-from cdb_rest.writes.insertion import Insertion, insert_payloads
+from cdb_rest.rules.access import Role
+from cdb_rest.rules.errors import CdbError, InvalidInputError, TagChangedError
+from cdb_rest.rules.iov_rows import IOVRow
+from cdb_rest.rules.moment import END_OF_TIME, Interval, Mode, Moment, end_of_major
+from cdb_rest.writes.clearing import Clearing, clear_interval
+from cdb_rest.writes.imports import ImportOptions, ImportResult, import_payload_iovs
+from cdb_rest.writes.insertion import Insertion
 from cdb_web import inputs
 from cdb_web.page import form_page, problem_of, show
 from cdb_web.plan_drawing import draw_plan
 from cdb_web.writes import as_previewed, dry_run_origin, find_tag, newest_revision, origin_of
 
 FIELDS = ("payload_type", "payload_url", "checksum", "size", "since", "until")
-# The required columns of a CSV file.
-COLUMNS = ("payload_type", "payload_url", "major_iov", "minor_iov")
 # Rows of a preview.
 MAX_SHOWN = 100
+# A row of the preview of an import, as the second POST sends it.
+Row = dict[str, Any]
 
 
 @form_page
 def insert(request: HttpRequest, name: str) -> HttpResponse:
-    """A form for one payload, and one for a file with many. The first POST shows what would change; the second one stores it."""
+    """Forms for one payload, for a file with many, and for an interval without payload.
+
+    The first POST shows what would change; the second one stores it.
+    """
     values: dict[str, Any] = {
         "name": name,
         "tag": find_tag(name),
         "types": PayloadType.objects.order_by("name").values_list("name", flat=True),
         "max_shown": MAX_SHOWN,
-        "values": {field: request.POST.get(field, "").strip() for field in (*FIELDS, "comment")},
-        "is_one_row": "payload_type" in request.POST,
+        "values": {field: request.POST.get(field, "") for field in (*FIELDS, "comment", "open_hides_later")},
+        "is_one_row": "payload_type" in request.POST and "clear" not in request.POST,
+        "is_clearing": "clear" in request.POST,
         "is_new": "new" in request.GET,
     }
     if request.method != "POST":
         return show(request, "insert.html", values)
     try:
+        # Before the file is read.
+        dry_run_origin(request).principal.require(Role.CONTRIBUTOR, name)
+        if "clear" in request.POST:
+            return _clear(request, name, values)
         if "rows" not in request.POST:
             given = [_row(values["values"])] if values["is_one_row"] else _read_file(request)
-            return show(request, "insert.html", values | _preview(request, name, given))
-        given = _parsed(request.POST["rows"])
-        rows = _validated(given, name)
+            return show(request, "insert.html", values | _preview(request, name, given, is_one=values["is_one_row"]))
+        given, is_one = list(_parsed(request.POST["rows"].encode(errors="replace"))), "is_one_row" in request.POST
         try:
-            return _store(request, name, rows)
+            return _store(request, name, given, is_one=is_one)
         except (InvalidInputError, TagChangedError) as error:
             # With the preview, also if the tag has changed.
             problem, status = problem_of(error)
-            return show(request, "insert.html", values | _preview(request, name, given) | problem, status=status)
+            preview = _preview(request, name, given, is_one=is_one)
+            return show(request, "insert.html", values | preview | problem, status=status)
     except CdbError as error:
         problem, status = problem_of(error)
-        return show(request, "insert.html", values | problem, status=status)
+        may_be_cut = {"may_be_cut": isinstance(error, CutFileError)}
+        return show(request, "insert.html", values | problem | may_be_cut, status=status)
 
 
-def _store(request: HttpRequest, name: str, rows: list[dict[str, Any]]) -> HttpResponse:
-    origin = origin_of(request)
-    found = as_previewed(request, name, lambda: insert_payloads(rows=rows, origin=origin))
-    return HttpResponseRedirect(reverse("web:change", args=[name, found.revisions[name]]) + "?new", status=303)
+def _store(request: HttpRequest, name: str, given: list[IOVRow], *, is_one: bool) -> HttpResponse:
+    found = as_previewed(request, name, lambda: _import(request, name, given, is_one=is_one, dry_run=False))
+    return _to_change(name, found.revision)
 
 
-def _preview(request: HttpRequest, name: str, given: list[Any]) -> dict[str, Any]:
+def _to_change(name: str, revision: int | None) -> HttpResponse:
+    """The redirect to the change that was made, or to the history if nothing changed."""
+    if revision is None:
+        return HttpResponseRedirect(reverse("web:history", args=[name]), status=303)
+    return HttpResponseRedirect(reverse("web:change", args=[name, revision]) + "?new", status=303)
+
+
+def _import(request: HttpRequest, name: str, given: list[IOVRow], *, is_one: bool, dry_run: bool) -> ImportResult:
+    """One row is placed by the interval rule, those of a file as a set."""
+    hides_later = request.POST.get("open_hides_later") == "1"
+    return import_payload_iovs(
+        read=lambda: given,
+        global_tag=name,
+        options=ImportOptions(in_order=is_one, hides_later=hides_later),
+        action=ChangeAction.INSERT if is_one else ChangeAction.BULK,
+        dry_run=dry_run,
+        origin=dry_run_origin(request) if dry_run else origin_of(request),
+    )
+
+
+def _preview(request: HttpRequest, name: str, given: list[IOVRow], *, is_one: bool) -> dict[str, Any]:
+    if not given:
+        raise InvalidInputError("The file has no rows.")
     # The revision is read first: if the tag changes now, the second POST is refused.
     planned = newest_revision(name)
-    found = insert_payloads(rows=_validated(given, name), dry_run=True, origin=dry_run_origin(request))
-    plan = insertion_document(found, dry_run=True)
-    rows = orjson.dumps(given)
+    found = _import(request, name, given, is_one=is_one, dry_run=True)
+    plan = insertion_document(Insertion(found.placements, found.new_lists, {}), dry_run=True)
+    rows = orjson.dumps([_document(row) for row in given])
     # The second POST has the rows, and some fields.
     if len(rows) + 10_000 > settings.CDB_MAX_BODY_BYTES:
         raise InvalidInputError(
             f"The rows take {len(rows):,} bytes; at most {settings.CDB_MAX_BODY_BYTES - 10_000:,} are accepted at once. "
             "Split the file."
         )
+    placed = [placement for placement in found.placements if placement.holder is None]
+    with snapshot():
+        drawing = draw_plan(name, placed) if placed else {}
     return {
         "plan": plan["rows"][:MAX_SHOWN],
         "detail": plan["detail"],
         "count": len(given),
+        "changes": len(placed),
         "planned": planned,
         "rows": rows.decode(),
-    } | _drawing(name, found)
+        "is_one_row": is_one,
+    } | drawing
 
 
-def _drawing(name: str, found: Insertion) -> dict[str, Any]:
+def _clear(request: HttpRequest, name: str, values: dict[str, Any]) -> HttpResponse:
+    """The preview of a clearing, or with the field `planned` the clearing."""
+    fields = values["values"]
+    since, until = inputs.moment("From", fields["since"]), fields["until"].strip().lower()
+    end = END_OF_TIME if until == "open" else _end(until)
+    interval = Interval.from_wire(since, end, Mode(settings.CDB_IOV_MODE))
+
+    def clear(*, dry_run: bool) -> Clearing:
+        origin = origin_of(request)
+        if not dry_run and not origin.comment:
+            raise InvalidInputError("A reason is required.")
+        return clear_interval(
+            global_tag=name, payload_type=fields["payload_type"], interval=interval, dry_run=dry_run, origin=origin
+        )
+
+    if "planned" in request.POST:
+        return _to_change(name, as_previewed(request, name, lambda: clear(dry_run=False)).revision)
+    planned, placement = newest_revision(name), clear(dry_run=True).placement
     with snapshot():
-        return draw_plan(name, found.placements)
+        drawing = draw_plan(name, [placement], clearing=True) if placement.cuts else {}
+    preview = {"cleared": cuts_document(placement.cuts), "planned": planned, "changes": len(placement.cuts)}
+    return show(request, "insert.html", values | preview | drawing)
 
 
-def _validated(rows: list[Any], name: str) -> list[dict[str, Any]]:
-    if not rows:
-        raise InvalidInputError("The file has no rows.")
-    with_tag = [row | {"global_tag": name} if isinstance(row, dict) else row for row in rows]
-    return read_rows(with_tag, InsertInput, strict=True)
+def _end(text: str) -> Moment:
+    """The end of an interval as people write it: `major,minor`, `major,end`, or `major`, in discrete mode until its end."""
+    mode = Mode(settings.CDB_IOV_MODE)
+    major, comma, minor = (part.strip() for part in text.partition(","))
+    if minor == "end" or (not comma and mode is Mode.DISCRETE):
+        return end_of_major(parse_number("Up to", major), mode)
+    return inputs.moment("Up to", text)
 
 
-def _row(values: dict[str, str]) -> dict[str, Any]:
+def _row(values: dict[str, str]) -> IOVRow:
     """The row that the fields have. Raises `InvalidInputError` with all faults that are found here."""
     faults: list[str] = []
 
@@ -117,65 +173,35 @@ def _row(values: dict[str, str]) -> dict[str, Any]:
     for field, label in (("payload_type", "Payload type"), ("payload_url", "Payload URL")):
         if not values[field]:
             faults.append(f"{label} is required.")
-    until = values["until"].lower() or "next"
-    found = {
-        "payload_type": values["payload_type"],
-        "payload_url": values["payload_url"],
-        "checksum": values["checksum"],
-        "size": checked(lambda: parse_number("Bytes", values["size"] or "0")),
-        "since": checked(lambda: list(inputs.moment("From", values["since"]))),
-        "until": until if until in ("open", "next") else checked(lambda: list(inputs.moment("Up to", until))),
-    }
+    until = values["until"].strip().lower() or "next"
+    size = checked(lambda: parse_number("Bytes", values["size"].strip() or "0"))
+    since = checked(lambda: inputs.moment("From", values["since"].strip()))
+    end = until if until in ("open", "next") else checked(lambda: _end(until))
     if faults:
         raise InvalidInputError(" ".join(faults))
-    return found
+    names = ("payload_type", "payload_url", "checksum")
+    moments = {"since": list(since), "until": end if isinstance(end, str) else list(end)}
+    document = {name: values[name] for name in names} | {"size": size} | moments
+    [row] = _parsed(orjson.dumps([document]))
+    return row
 
 
-def _read_file(request: HttpRequest) -> list[Any]:
-    """The rows of the file, in the form of the API. Raises `InvalidInputError`, or `TooManyRowsError` for CSV."""
+def _read_file(request: HttpRequest) -> list[IOVRow]:
+    """The rows of the file. Raises the errors of `read_iov_rows`."""
     file = request.FILES.get("file")
     if file is None:
         raise InvalidInputError("Choose a file.")
-    try:
-        text = file.read().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InvalidInputError("The file must be text in UTF-8.") from error
-    if text.lstrip().startswith("["):
-        return _parsed(text)
-    lines = csv.DictReader(io.StringIO(text))
-    try:
-        missing = [column for column in COLUMNS if column not in (lines.fieldnames or ())]
-        if missing:
-            raise InvalidInputError(
-                f"The file is neither a JSON array nor CSV with the columns {', '.join(COLUMNS)} "
-                f"(missing: {', '.join(missing)})."
-            )
-        rows = [_from_csv(row) for row in islice(lines, settings.CDB_MAX_BULK_ROWS + 1)]
-    except csv.Error as error:
-        raise InvalidInputError(f"The file is not valid CSV: {error}.") from error
-    if len(rows) > settings.CDB_MAX_BULK_ROWS:
-        raise TooManyRowsError(f"The file has more than {settings.CDB_MAX_BULK_ROWS:,} rows; split it.")
-    return rows
+    options = Options(may_be_cut="may_be_cut" in request.POST, max_rows=settings.CDB_MAX_BULK_ROWS)
+    return list(read_iov_rows(cast(BinaryIO, file.file), options))
 
 
-def _parsed(text: str) -> list[Any]:
-    try:
-        rows = parse_limited(text.encode(errors="surrogatepass"), limit_of_rows())
-    except ParseError as error:
-        raise InvalidInputError(str(error.detail).replace("The body", "The file")) from error
-    if not isinstance(rows, list):
-        raise InvalidInputError("The rows must be a JSON array.")
-    return rows
+def _parsed(rows: bytes) -> Iterable[IOVRow]:
+    """The rows of a JSON array in the format of files."""
+    return read_iov_rows(io.BytesIO(rows), Options(max_rows=settings.CDB_MAX_BULK_ROWS))
 
 
-def _from_csv(row: dict[str | None, Any]) -> dict[str, Any]:
-    """A row of a file in the format of an export, whose required columns are there. The API checks the values."""
-    end = row.get("major_iov_end"), row.get("minor_iov_end")
-    found = {
-        "payload_type": row["payload_type"],
-        "payload_url": row["payload_url"],
-        "checksum": row.get("checksum") or "",
-        "since": [row["major_iov"], row["minor_iov"]],
-        "until": list(end) if any(end) else "next",
-    }
-    return found | {name: row[name] for name in ("size", "revision") if row.get(name)}
+def _document(row: IOVRow) -> Row:
+    """A row in the format of files; its end is in the mode of the service."""
+    until = "open" if row.is_open else "next" if row.until is None else list(row.until)
+    names = ("payload_type", "payload_url", "checksum", "size", "revision")
+    return {name: getattr(row, name) for name in names} | {"since": list(row.since), "until": until}

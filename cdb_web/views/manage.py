@@ -8,6 +8,7 @@ from django.urls import reverse
 from cdb_rest.api.global_tags import NameInput
 from cdb_rest.models import GlobalTagChange, GlobalTagStatus
 from cdb_rest.parsing.fields import read_value
+from cdb_rest.parsing.parameters import parse_number
 from cdb_rest.rules.errors import (
     CdbError,
     ChangeNotFoundError,
@@ -16,14 +17,16 @@ from cdb_rest.rules.errors import (
     TagChangedError,
 )
 from cdb_rest.writes.global_tags import change_status, clone_global_tag
+from cdb_rest.writes.limits import set_limits
 from cdb_rest.writes.reverting import revert_global_tag
+from cdb_web import inputs
 from cdb_web.page import form_page, problem_of, show
 from cdb_web.writes import as_previewed, check_confirmed, dry_run_origin, find_tag, newest_revision, origin_of
 
 
 @form_page
 def manage(request: HttpRequest, name: str) -> HttpResponse:
-    """Forms for a clone and for the status of a tag."""
+    """Forms for a clone, and for the status and the limits of a tag."""
     tag = find_tag(name)
     values: dict[str, Any] = {
         "name": name,
@@ -38,6 +41,14 @@ def manage(request: HttpRequest, name: str) -> HttpResponse:
         if request.POST.get("action") == "clone":
             target = read_value({"name": request.POST.get("target", "").strip()}, NameInput)["name"]
             shown = clone_global_tag(source=name, target=target, origin=origin).name
+        elif request.POST.get("action") == "limits":
+            closed, largest = (request.POST.get(field, "").strip() for field in ("closed_until", "largest_major"))
+            shown = set_limits(
+                name=name,
+                closed_until=inputs.moment("Closed until", closed) if closed else None,
+                largest_major=parse_number("Largest major number", largest) if largest else None,
+                origin=origin,
+            ).name
         else:
             wanted = request.POST.get("status", "")
             if wanted == tag.status.name:

@@ -111,7 +111,7 @@ class IOVRules(Judge):
         expected |= {TagLimitError} if changes_closed(target.global_tag, before, after) else set()
         if try_first and not expected:
             tried = clearing.clear_interval(dry_run=True, **values)
-            assert bool(tried.cuts) == (before != after) and self.state() == self._last
+            assert bool(tried.placement.cuts) == (before != after) and self.state() == self._last
         played["clearings"] += before != after and not expected
         self.write(lambda: clearing.clear_interval(**values), tuple(expected), {target.id: after})
 

@@ -37,7 +37,7 @@ class Forms:
 
 
 def hidden_of(page):
-    found = re.findall(r'type="hidden" name="(planned|rows)" value="([^"]*)"', page)
+    found = re.findall(r'type="hidden" name="(planned|rows|is_one_row|open_hides_later)" value="([^"]*)"', page)
     return {name: unescape(value) for name, value in found}
 
 
@@ -121,21 +121,21 @@ def test_many_rows_come_from_a_file(forms, tag, content):
             400,
             "Bytes must be an integer from 0 to 9223372036854775807 (got many). From is required",
         ),
-        ({"file": "[1]"}, 400, "Invalid data. Expected a dictionary"),
+        ({"file": "[1]"}, 400, "A row must be a JSON object."),
         ({"file": "[{"}, 400, "not valid JSON"),
         ({"file": b"\xff\xfe"}, 400, "must be text in UTF-8"),
-        (ROW | {"payload_type": "", "payload_url": " "}, 400, "Payload type is required. Payload URL is required."),
+        (ROW | {"payload_type": "", "payload_url": ""}, 400, "Payload type is required. Payload URL is required."),
         (ROW | {"payload_type": "a<b"}, 404, "There is no payload type a&lt;b."),
         ({"file": "a,b\n1,2\n"}, 400, "(missing: payload_type, payload_url, major_iov, minor_iov)"),
-        ({"file": '{"a": 1}'}, 400, "neither a JSON array nor CSV"),
-        ({"file": ""}, 400, "neither a JSON array nor CSV"),
+        ({"file": '{"a": 1}\n'}, 400, "Unknown columns: a"),
+        ({"file": ""}, 400, "neither JSON nor CSV"),
         ({}, 400, "Choose a file."),
-        ({"rows": "{}", "planned": "1"}, 400, "must be a JSON array"),
+        ({"rows": "{}\n", "planned": "1"}, 400, "The start is missing"),
         ({"rows": json.dumps([ROW_OF_A_FILE]), "planned": "x"}, 400, "planned"),
-        ({"rows": "[]", "planned": "1"}, 400, "The file has no rows."),
-        ({"rows": f"[{'[' * 20}{']' * 20}]", "planned": "1"}, 400, "nested too deeply"),
-        ({"file": "payload_type,payload_url,major_iov,minor_iov\nGain," + "x" * 200_000}, 400, "not valid CSV"),
-        ({"file": "payload_type,payload_url,major_iov,minor_iov\nGain,a\0b,9,0"}, 400, "Null characters"),
+        ({"file": "[]"}, 400, "The file has no rows."),
+        ({"rows": f"[{'[' * 20}{']' * 20}]", "planned": "1"}, 400, "A row must be a JSON object."),
+        ({"file": "payload_type,payload_url,major_iov,minor_iov\nGain," + "x" * 200_000}, 400, "at most 65,536 bytes"),
+        ({"file": "payload_type,payload_url,major_iov,minor_iov\nGain,a\0b,9,0\n"}, 400, "control characters"),
     ],
 )
 def test_faults_are_shown_in_the_form(forms, tag, values, status, message):
@@ -170,10 +170,10 @@ def test_all_wrong_rows_of_a_file_are_shown(forms, tag):
     page, _ = forms.preview("/tags/tag/insert", {"file": SimpleUploadedFile("rows", json.dumps(wrong).encode())}, 400)
     assert re.findall(r'<td class="number">(\d)</td>', page) == ["1", "2", "3"]
     lines = ["payload_type,payload_url,major_iov,minor_iov,major_iov_end,minor_iov_end"]
-    lines += ["Gain,u,9,0,,", "Gain,,9,0,,", "Gain,u,x,0,,", "Gain,u,9,0,10,", "Gain", ",u,1,1,1,2"]
+    lines += ["Gain,u,9,0,,", "Gain,,9,0,,", "Gain,u,x,0,,", "Gain,u,9,0,10,", "Gain", ",u,1,1,1,2", ""]
     file = SimpleUploadedFile("rows", "\n".join(lines).encode())
     page, _ = forms.preview("/tags/tag/insert", {"file": file}, 400)
-    assert re.findall(r'<td class="number">(\d)</td>', page) == ["2", "3", "4", "5", "6"]
+    assert re.findall(r'<td class="number">(\d)</td>', page) == ["3", "4", "5", "6", "7"]
 
 
 def test_clone_lock_and_freeze(forms, tag):

@@ -1,29 +1,39 @@
 """manage.py import_iovs"""
 
-import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
-from tqdm.utils import CallbackIOWrapper
 
 from cdb_rest.management.access import by_account
 from cdb_rest.management.interruption import interruptible
+from cdb_rest.management.output import table
+from cdb_rest.parsing.iov_files import CutFileError, Options, read_iov_rows
 from cdb_rest.rules.access import Origin
-from cdb_rest.rules.errors import CdbError
-from cdb_rest.rules.names import COMMENT_LENGTH, NAME_LENGTH, NAME_RULE, fits_into_path
-from cdb_rest.writes.imports import ImportResult, import_payload_iovs
+from cdb_rest.rules.errors import CdbError, GlobalTagNotFoundError, PayloadTypeNotFoundError
+from cdb_rest.rules.iov_rows import IOVRow
+from cdb_rest.rules.moment import Mode
+from cdb_rest.rules.names import COMMENT_LENGTH
+from cdb_rest.writes.imports import ImportOptions, ImportResult, TypeReport, import_payload_iovs
+
+# The largest file. It takes hours to import.
+MAX_FILE_BYTES = 2**34
+HEADER = ("payload type", "added", "unchanged", "cut", "hidden", "gaps", "first", "last")
 
 
 class Command(BaseCommand):
     help = (
-        "Insert the rows of a CSV file, as GET global-tags/<name>/export writes it, into a global tag, by the rules of bulk "
-        "requests: all rows or none. If the tag does not exist, it is created, unlocked; so are payload types and payload "
-        "lists. Other writes to the tag wait meanwhile."
+        "Insert the rows of a file into a global tag, all or none: CSV, a JSON array or JSON Lines, also as GET "
+        "global-tags/NAME/export writes it. Its columns are payload_type, payload_url, and optionally checksum, size and "
+        "revision; the start is in since (as major,minor) or in major_iov and minor_iov; the end is in until or in "
+        "major_iov_end and minor_iov_end. An end that is empty, next or open is the next start in the file or in the payload "
+        "list; 7,end is the end of major number 7. The order of the rows has no meaning. Other writes to the tag wait meanwhile."
     )
     requires_system_checks = []
 
@@ -32,32 +42,62 @@ class Command(BaseCommand):
         parser.add_argument("--global-tag", metavar="NAME", required=True, help="name of the tag to insert into")
         parser.add_argument("--comment", default="", help="reason for the change log (default: none)")
         parser.add_argument("--dry-run", action="store_true", help="insert the rows, report, and roll back")
+        parser.add_argument(
+            "--create", action="store_true", help="create the tag, unlocked, and payload types, if they do not exist"
+        )
+        parser.add_argument(
+            "--in-order",
+            action="store_true",
+            help="apply the rows one after the other by the interval rule, so that later rows replace parts of earlier ones",
+        )
+        parser.add_argument(
+            "--open-hides-later",
+            action="store_true",
+            help="an end that the file calls open, or 9223372036854775807, hides all later IOVs that are not in the file",
+        )
+        parser.add_argument(
+            "--mode",
+            choices=[*Mode],
+            help="whether ends are exclusive (continuous) or inclusive (discrete), in a file without the column mode "
+            "(default: CDB_IOV_MODE)",
+        )
+        parser.add_argument("--ignore-columns", action="store_true", help="ignore columns with other names")
+        parser.add_argument("--no-final-newline", action="store_true", help="the last line may lack its line break")
 
     def handle(self, *, file: str, global_tag: str, comment: str, dry_run: bool, **options: Any) -> None:
-        if not global_tag or len(global_tag) > NAME_LENGTH or not fits_into_path(global_tag):
-            raise CommandError(
-                f"--global-tag must have 1 to {NAME_LENGTH} characters. {NAME_RULE} (got {global_tag!r})"
-            )
         if len(comment) > COMMENT_LENGTH:
             raise CommandError(f"--comment must have at most {COMMENT_LENGTH:,} characters (got {len(comment):,})")
         begin = time.monotonic()
-        origin = Origin(by_account("import_iovs"), comment)
-        try:
-            with _opened(file) as source, interruptible():
-                done = self._import(source, global_tag, dry_run=dry_run, origin=origin)
-        except OSError as error:
-            raise CommandError(f"can't read {file}: {error.strerror}") from error
-        except CdbError as error:
-            raise CommandError(f"{error} Nothing was stored.") from error
-        tag = f"{'new ' if done.created else ''}global tag {global_tag}{', unlocked' if done.created else ''}"
-        self.stdout.write(
-            f"{'Would import' if dry_run else 'Imported'} {done.payload_iovs:,} IOVs into {tag}; new payload types: "
-            f"{done.payload_types:,}, new payload lists: {done.payload_lists:,} ({time.monotonic() - begin:.1f} s)."
+        how = Options(
+            mode=options["mode"] and Mode(options["mode"]),
+            ignores_columns=options["ignore_columns"],
+            may_be_cut=options["no_final_newline"],
         )
+        try:
+            with _opened(file) as source:
+                done = self._import(
+                    source,
+                    global_tag,
+                    how,
+                    options=ImportOptions(options["create"], options["in_order"], options["open_hides_later"]),
+                    dry_run=dry_run,
+                    origin=Origin(by_account("import_iovs"), comment),
+                )
+        except OSError as error:
+            raise CommandError(f"can't read {file}: {error.strerror or error}") from error
+        except CutFileError as error:
+            raise CommandError(f"{error} --no-final-newline accepts it. Nothing was stored.") from error
+        except (GlobalTagNotFoundError, PayloadTypeNotFoundError) as error:
+            raise CommandError(f"{error} --create creates it. Nothing was stored.") from error
+        except CdbError as error:
+            lines = [f"Line {row['row'] + 1}: {row['detail']}" for row in error.rows]
+            raise CommandError("\n".join([*(lines or [str(error)]), "Nothing was stored."])) from error
+        self._report(done, global_tag, dry_run=dry_run, took=f"{time.monotonic() - begin:.1f} s")
 
-    def _import(self, source: BinaryIO, tag: str, **values: Any) -> ImportResult:
+    def _import(self, source: BinaryIO, tag: str, how: Options, **values: Any) -> ImportResult:
         size = source.seek(0, 2)
         with (
+            interruptible() as check,
             tqdm(total=size, unit="B", unit_scale=True, desc="reading", disable=None, leave=False) as read,
             tqdm(unit="IOV", unit_scale=True, desc=tag, disable=None, leave=False) as bar,
         ):
@@ -65,10 +105,39 @@ class Command(BaseCommand):
             def progress(done: int, total: int) -> None:
                 bar.total = total
                 bar.update(done - bar.n)
+                check()
 
-            # The wrapper forwards all other methods of the file.
-            observed = cast(BinaryIO, CallbackIOWrapper(lambda _: read.update(source.tell() - read.n), source, "read"))
-            return import_payload_iovs(file=observed, global_tag=tag, progress=progress, **values)
+            def rows() -> Iterator[IOVRow]:
+                source.seek(0)
+                for number, row in enumerate(read_iov_rows(source, how)):
+                    if number % 1000 == 0:
+                        read.update(source.tell() - read.n)
+                        check()
+                    yield row
+
+            return import_payload_iovs(read=rows, global_tag=tag, progress=progress, **values)
+
+    def _report(self, done: ImportResult, tag: str, *, dry_run: bool, took: str) -> None:
+        verbs = ("Would import", "would create") if dry_run else ("Imported", "created")
+        if done.types:
+            self.stdout.write(table(HEADER, [_shown(report) for report in done.types]))
+        created = [
+            *([f"global tag {tag}, unlocked"] if done.creates_tag else []),
+            *(f"payload type {name}" for name in done.new_types),
+            *([f"{len(done.new_lists)} payload lists"] if done.new_lists else []),
+        ]
+        added, unchanged = (sum(getattr(report, name) for report in done.types) for name in ("added", "unchanged"))
+        self.stdout.write(
+            f"{verbs[0]} {added:,} IOVs into global tag {tag}; unchanged: {unchanged:,}"
+            f"{f'; {verbs[1]} ' if created else ''}{', '.join(created)} ({took})."
+        )
+
+
+def _shown(report: TypeReport) -> list[str]:
+    since, until = report.interval.on_wire(Mode(settings.CDB_IOV_MODE))
+    numbers = (report.added, report.unchanged, report.cut, report.hidden, report.gaps)
+    last = "open" if report.interval.is_open else "{},{}".format(*until)
+    return [report.payload_type, *(f"{number:,}" for number in numbers), "{},{}".format(*since), last]
 
 
 def _opened(file: str) -> BinaryIO:
@@ -77,5 +146,8 @@ def _opened(file: str) -> BinaryIO:
     if file != "-" and source.seekable():
         return source
     copy = tempfile.TemporaryFile()  # noqa: SIM115 -- likewise
-    shutil.copyfileobj(source, copy)
+    while part := source.read(2**20):
+        copy.write(part)
+        if copy.tell() > MAX_FILE_BYTES:
+            raise CommandError(f"the file has more than {MAX_FILE_BYTES:,} bytes")
     return copy
