@@ -10,7 +10,7 @@ _values = env.read()
 
 DATA_DIR = _values["CDB_DATA_DIR"]
 DEBUG = _values["DEBUG"]
-security.check_debug()
+security.check_contradictions()
 SECRET_KEY = security.secret_key()
 # Always allowed, because health checks on this machine use it.
 ALLOWED_HOSTS = [*_values["CDB_ALLOWED_HOSTS"], "127.0.0.1"]

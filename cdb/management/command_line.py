@@ -63,7 +63,7 @@ def _database(arguments: list[str]) -> Iterator[None]:
         yield
         return
     command = arguments[0]
-    if command == "serve":
-        security.check_production()
+    if command in SERVICES:
+        security.check_contradictions(command)
     with database.available(f"make {command}" if command in SERVICES else ""):
         yield
