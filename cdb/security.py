@@ -1,4 +1,4 @@
-"""The signing key, and the checks that prevent DEBUG in production or for clients on other machines."""
+"""The signing key, and the check of settings that contradict each other and would open the service."""
 
 import contextlib
 import os
@@ -15,10 +15,29 @@ from cdb.env import ConfigurationError
 LOCAL_NAMES = {"localhost", "127.0.0.1", "[::1]"}
 
 
-def check_production() -> None:
-    """Raise `ConfigurationError` if DEBUG is on."""
-    if env.read()["DEBUG"]:
-        raise ConfigurationError("DEBUG must be off with make serve (got true); make run allows it")
+def check_contradictions(command: str = "") -> None:
+    """Raise `ConfigurationError`, with all contradictions, if settings would open what another one closes.
+
+    `command` is the command that starts the service, `run` or `serve`; empty if it is not known.
+    """
+    values = env.read()
+    others = sorted(set(values["CDB_ALLOWED_HOSTS"]) - LOCAL_NAMES)
+    opens_writes = command == "run" if values["CDB_OPEN_WRITES"] is None else values["CDB_OPEN_WRITES"]
+    found = []
+    if values["DEBUG"] and command == "serve":
+        found.append("DEBUG must be off with make serve (got true); make run allows it")
+    if values["DEBUG"] and others:
+        found.append(
+            "with DEBUG, which shows tracebacks, settings and statements to every client, CDB_ALLOWED_HOSTS must name only "
+            f"{', '.join(sorted(LOCAL_NAMES))} (got {', '.join(others)}); remove these names, or turn DEBUG off"
+        )
+    if opens_writes and not values["CDB_ANONYMOUS_READS"]:
+        found.append(
+            "with CDB_ANONYMOUS_READS=false, which closes reads, CDB_OPEN_WRITES must be false (got true, the default of make "
+            "run), because it permits everything to every client"
+        )
+    if found:
+        raise ConfigurationError("; also: ".join(found))
 
 
 def secret_key() -> str:
@@ -42,17 +61,6 @@ def key_file() -> Path:
     """The file of the generated key, which is used if none is configured."""
     data: Path = env.read()["CDB_DATA_DIR"]
     return data / "secret_key"
-
-
-def check_debug() -> None:
-    """Raise `ConfigurationError` if DEBUG is on and CDB_ALLOWED_HOSTS has a name other than those of this machine."""
-    values = env.read()
-    others = sorted(set(values["CDB_ALLOWED_HOSTS"]) - LOCAL_NAMES)
-    if values["DEBUG"] and others:
-        raise ConfigurationError(
-            "with DEBUG, which shows tracebacks, settings and statements to every client, CDB_ALLOWED_HOSTS must name only "
-            f"{', '.join(sorted(LOCAL_NAMES))} (got {', '.join(others)}); remove these names, or turn DEBUG off"
-        )
 
 
 def trusted_origins(hosts: Iterable[str]) -> list[str]:

@@ -10,7 +10,7 @@ _values = env.read()
 
 DATA_DIR = _values["CDB_DATA_DIR"]
 DEBUG = _values["DEBUG"]
-security.check_debug()
+security.check_contradictions()
 SECRET_KEY = security.secret_key()
 # Always allowed, because health checks on this machine use it.
 ALLOWED_HOSTS = [*_values["CDB_ALLOWED_HOSTS"], "127.0.0.1"]
@@ -141,14 +141,12 @@ CDB_STATEMENT_TIMEOUT_SECONDS, CDB_EXPORT_TIMEOUT_SECONDS, CDB_MIGRATION_LOCK_TI
 CDB_REPLICA_MAX_LAG_SECONDS, CDB_FROZEN_MAX_AGE_SECONDS, CDB_IDEMPOTENCY_HOURS = 5, 31_536_000, 24
 CDB_MAX_BULK_ROWS, CDB_METRICS_MAX_TAGS = 50_000, 1000
 # Each CDB_ variable is a Django setting of the same name, except the signing key, which is available only as
-# SECRET_KEY.
+# SECRET_KEY. CDB_OPEN_WRITES is None if it is not set: writes are closed then, but `make run` sets it for its servers.
 globals().update(
     {name: value for name, value in _values.items() if name.startswith("CDB_") and name != "CDB_SECRET_KEY"}
 )
 # If it is off, the strategies have no routes. A value that the operator sets takes precedence over DEBUG.
 CDB_STRATEGIES = DEBUG if _values["CDB_STRATEGIES"] is None else _values["CDB_STRATEGIES"]
-# `make run`, which listens on this machine only, sets it.
-CDB_OPEN_WRITES = bool(_values["CDB_OPEN_WRITES"])
 # About half of the memory can hold files, and a quarter of that is for these.
 _affordable = machine.memory_limit_bytes() // 8
 CDB_COMPILED_BYTES = _affordable if _values["CDB_COMPILED_BYTES"] is None else _values["CDB_COMPILED_BYTES"]

@@ -3,6 +3,7 @@
 import re
 import tomllib
 from dataclasses import dataclass
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ UNITS = {
 
 @dataclass(frozen=True)
 class Variable:
-    """One environment variable. `type` is str, int, bool, list or path; variables.toml explains the other members."""
+    """One environment variable. `type` is str, int, bool, list, networks or path; variables.toml explains the other members."""
 
     group: str
     name: str
@@ -43,7 +44,13 @@ class Variable:
             raise ValueError(f"must be one of {', '.join(self.choices or ('true', 'false'))}")
         if self.pattern and not re.match(self.pattern, text):
             raise ValueError(f"must match {self.pattern}")
-        return [part.strip() for part in text.split(",") if part.strip()] if self.type == "list" else text
+        parts = [part.strip() for part in text.split(",") if part.strip()]
+        if self.type == "networks":
+            try:
+                return [ip_network(part) for part in parts]
+            except ValueError as error:
+                raise ValueError(f"must be networks such as 10.1.0.0/16, separated by commas; {error}") from error
+        return parts if self.type == "list" else text
 
     def _number(self, text: str) -> float:
         unit, units, allowed = next((found for end, found in UNITS.items() if self.name.endswith(end)), ("", {}, ""))

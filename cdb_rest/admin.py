@@ -1,4 +1,4 @@
-"""Django's admin: access rules, revocation of tokens, and read-only views of the change log and of `AccessChange`.
+"""Django's admin: accounts, access rules, revocation of tokens, and read-only views of the change log and of `AccessChange`.
 
 Global tags cannot be changed here, because only the write services enforce the rules for statuses and intervals.
 """
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import admin
+from django.contrib.auth.admin import UserAdmin
+from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
@@ -20,10 +22,27 @@ admin.site.site_header = admin.site.site_title = "cdb"
 
 if TYPE_CHECKING:
     AnyAdmin = admin.ModelAdmin[Any]
+    UserAdminBase = UserAdmin[User]
     RuleFormBase = forms.ModelForm[AccessRule]
 else:
     # The classes are generic in their type stubs only.
-    AnyAdmin, RuleFormBase = admin.ModelAdmin, forms.ModelForm
+    AnyAdmin, UserAdminBase, RuleFormBase = admin.ModelAdmin, UserAdmin, forms.ModelForm
+
+
+# The import of Django's own `UserAdmin` has registered it.
+admin.site.unregister(User)
+
+
+@admin.register(User)
+class AccountAdmin(UserAdminBase):
+    """The accounts. The user name of a person of an identity provider, which has a colon, cannot be changed.
+
+    The form would reject such a name: it may have characters that the names of other accounts must not have.
+    """
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        names = super().get_readonly_fields(request, obj)
+        return (*names, "username") if obj is not None and ":" in obj.username else names
 
 
 class ReadOnlyAdmin(AnyAdmin):

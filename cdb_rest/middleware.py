@@ -189,7 +189,7 @@ class AdminPermissionMiddleware:
 
     Such persons may use the admin as long as the rules for their claims give them the role administrator for all tags and types.
     This is not stored with the account, so a change of the rules takes effect within `rules.REFRESH_SECONDS`. Persons whose
-    tokens were revoked are logged out.
+    tokens were revoked are logged out, and so are all users whose account is not active.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -202,6 +202,9 @@ class AdminPermissionMiddleware:
     def process_view(request: HttpRequest, *_view: Any) -> None:
         """Called before the view. Raises `django.db.Error`."""
         if not request.path_info.startswith(ADMIN_PREFIXES) or not request.user.is_authenticated:
+            return
+        if not request.user.is_active:
+            logout(request)
             return
         context_of(request.META).actor = request.user.get_username()
         try:

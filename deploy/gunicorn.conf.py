@@ -6,7 +6,7 @@ Its address is given on the command line: `gunicorn --config deploy/gunicorn.con
 from cdb import security
 from cdb.serving import sizes
 
-security.check_production()
+security.check_contradictions("serve")
 wsgi_app = "cdb.wsgi:application"
 worker_class = "gthread"
 # Threads, because a request mostly waits for the database. Each keeps a database connection open.

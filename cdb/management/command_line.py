@@ -57,11 +57,13 @@ def main(arguments: list[str]) -> int:
 
 @contextlib.contextmanager
 def _database(arguments: list[str]) -> Iterator[None]:
-    if not arguments or arguments[0] in WITHOUT_DATABASE or HELP_FLAGS.intersection(arguments):
+    # After `--` there are only names, such as that of a tag, which may look like a flag.
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    if not arguments or arguments[0] in WITHOUT_DATABASE or HELP_FLAGS.intersection(options):
         yield
         return
     command = arguments[0]
-    if command == "serve":
-        security.check_production()
+    if command in SERVICES:
+        security.check_contradictions(command)
     with database.available(f"make {command}" if command in SERVICES else ""):
         yield

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
+from urllib.parse import quote
 
 from django.core.management import call_command
 from django.core.management.base import CommandError
@@ -47,7 +48,7 @@ def instructions(*, opens_writes: bool) -> list[str]:
     `opens_writes` says whether the service accepts writes from all clients if CDB_OPEN_WRITES is not set.
     """
     url = f"http://127.0.0.1:{env.read()['PORT']}"
-    tag = GlobalTag.objects.order_by("id").values_list("name", flat=True).first() or "NAME"
+    tag = quote(GlobalTag.objects.order_by("id").values_list("name", flat=True).first() or "NAME", safe="")
     lines = [
         f"Serving at {url} (API description: {url}/api/docs/)",
         f"Try:  curl '{url}/api/cdb_rest/payloadiovs/?gtName={tag}&majorIOV=5&minorIOV=0'",

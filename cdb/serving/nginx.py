@@ -80,6 +80,7 @@ def configuration(*, trusted: Sequence[str], **addresses: object) -> str:
             + MARGIN_SECONDS,
             "TRUSTED_PROXIES": " ".join(f"set_real_ip_from {network};" for network in trusted),
             "PROXY_NETWORKS": " ".join(f"{network} 1;" for network in trusted),
+            "METRICS_NETWORKS": " ".join(f"{network} 1;" for network in values["CDB_METRICS_NETWORKS"]),
         }
         | addresses,
     )

@@ -1,4 +1,4 @@
-"""The message of `make serve` when it is ready: python -m cdb.serving.ready PORT LINE...
+"""The message of `make serve` when it is ready: python -m cdb.serving.ready PORT, with the message as standard input.
 
 `manage.py serve` starts it before supervisord takes the place of that process, so that its output goes to the same terminal.
 """
@@ -23,10 +23,10 @@ def is_ready(port: int) -> bool:
 
 
 if __name__ == "__main__":
-    port, *lines = sys.argv[1:]
+    port, message = int(sys.argv[1]), sys.stdin.read()
     deadline = time.monotonic() + TIMEOUT_SECONDS
-    while not is_ready(int(port)) and time.monotonic() < deadline:
+    while not is_ready(port) and time.monotonic() < deadline:
         time.sleep(0.1)
     if time.monotonic() >= deadline:
-        lines = [f"Not ready after {TIMEOUT_SECONDS} s; see the log files in the directory serve of CDB_DATA_DIR."]
-    sys.stdout.write("".join(f"{line}\n" for line in lines))
+        message = f"Not ready after {TIMEOUT_SECONDS} s; see the log files in the directory serve of CDB_DATA_DIR."
+    sys.stdout.write(f"{message}\n")

@@ -89,9 +89,10 @@ def _verify(token: str) -> Principal:
 
 
 def _by_session(environ: Mapping[str, Any]) -> Principal | None:
-    """The user who has logged in with a browser; None if there is none. A superuser is an administrator.
+    """The user who has logged in with a browser; None if there is none, or if the account is not active.
 
-    Raises `InvalidTokenError` if the user logged in at an identity provider and the tokens of the user were revoked.
+    A superuser is an administrator. Raises `InvalidTokenError` if the user logged in at an identity provider and the
+    tokens of the user were revoked.
     """
     if settings.SESSION_COOKIE_NAME not in environ.get("HTTP_COOKIE", ""):
         return None
@@ -104,7 +105,8 @@ def _by_session(environ: Mapping[str, Any]) -> Principal | None:
     session = import_module(settings.SESSION_ENGINE).SessionStore(cookie.value)
     # `get_user` reads no other attribute of a request than the session.
     user = get_user(SimpleNamespace(session=session))  # type: ignore[arg-type]
-    if not user.is_authenticated:
+    # Not every backend checks whether the account is active.
+    if not user.is_authenticated or not user.is_active:
         return None
     groups = list(user.groups.values_list("name", flat=True))
     permissions = rules.current().of_user(user.get_username(), groups) + permissions_of_session(session)

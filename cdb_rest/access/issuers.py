@@ -1,5 +1,6 @@
 """The issuers of tokens (JWT) that this service trusts, from the TOML file `CDB_ISSUERS_FILE`."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,6 +12,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest
 
+from cdb_rest.rules.access import OWN_PREFIXES
 from cdb_rest.rules.errors import InvalidInputError
 
 ASYMMETRIC = ("RS256", "ES256", "EdDSA")
@@ -29,6 +31,8 @@ FIELDS = (
     "scope",
 )
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
+# The names of persons begin with the name of the issuer and a colon.
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
 # A shorter secret could be guessed from one token. Source: RFC 7518, section 3.2.
 MIN_SECRET_BYTES = 32
 MAX_LEEWAY_SECONDS = 300
@@ -38,7 +42,7 @@ MAX_LEEWAY_SECONDS = 300
 class Issuer:
     """An issuer, and how its tokens are verified.
 
-    - `name`: its name in this service, for rules and the change log.
+    - `name`: its name in this service, for rules and the change log; none of `OWN_PREFIXES`.
     - `issuer`: the claim `iss`; empty only for HS256, if the tokens have no such claim, as those of nopayloaddb.
     - `audience`: accepted values of the claim `aud`; empty only for HS256: the claim is then not checked.
     - `algorithms`: those with which its tokens may be signed.
@@ -174,6 +178,13 @@ def _read(name: str, values: Any, directory: Path) -> Issuer:
 def _check_fields(name: str, values: Any) -> None:
     if not isinstance(values, Mapping):
         raise ImproperlyConfigured(f"CDB_ISSUERS_FILE must consist of tables, such as [experiment] (got {name})")
+    if not NAME.fullmatch(name):
+        raise ImproperlyConfigured(
+            f"CDB_ISSUERS_FILE: a name must have only A-Z, a-z, 0-9, '.', '_' and '-' (got {name!r})"
+        )
+    if name.lower() in OWN_PREFIXES:
+        names = ", ".join(OWN_PREFIXES)
+        raise ImproperlyConfigured(f"CDB_ISSUERS_FILE: an issuer must not have one of the names {names} (got {name})")
     for field in values:
         if field not in FIELDS:
             raise _invalid(name, field, f"is unknown; there are {', '.join(FIELDS)}")

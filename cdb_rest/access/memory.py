@@ -38,7 +38,7 @@ def check_attempts(client: str) -> None:
     """Raise `TooManyAttemptsError` if this client, any text by which failures are counted, has failed `LIMIT` times."""
     if _failures.get(client, 0) >= LIMIT:
         raise TooManyAttemptsError(
-            f"Too many invalid tokens or passwords: {client}; try again in {PERIOD_SECONDS} seconds."
+            f"Too many invalid tokens, wrong passwords or logins: {client}; try again in {PERIOD_SECONDS} seconds."
         )
 
 

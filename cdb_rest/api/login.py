@@ -11,14 +11,20 @@ from mozilla_django_oidc.views import (  # type: ignore[import-untyped]
 )
 from requests import RequestException
 
+from cdb_rest.access import memory
 from cdb_rest.access.authentication import CLAIMS
 from cdb_rest.access.login import setting
+from cdb_rest.observe.request_context import address_of
+from cdb_rest.rules.errors import TooManyAttemptsError
 
 logger = logging.getLogger(__name__)
 
 
 class LoginView(OIDCAuthenticationRequestView):  # type: ignore[misc]  # it has no types
-    """Redirect the browser to the identity provider; a page with status 504 if its endpoints cannot be read."""
+    """Redirect the browser to the identity provider; a page with status 504 if its endpoints cannot be read.
+
+    The state of the login is stored in a session. A client address that has stored too many gets a page with status 429.
+    """
 
     get_settings = staticmethod(setting)
 
@@ -32,6 +38,14 @@ class LoginView(OIDCAuthenticationRequestView):  # type: ignore[misc]  # it has 
             self.OIDC_RP_CLIENT_ID = setting("OIDC_RP_CLIENT_ID")
         except (OSError, ValueError) as error:
             return unreachable(request, error)
+        # The library's key. A session without it may be new, and a cookie that names no session makes a new one.
+        if "oidc_states" not in request.session:
+            client = f"logins from {memory.client_at(address_of(request.META))}"
+            try:
+                memory.check_attempts(client)
+            except TooManyAttemptsError as error:
+                return failure(request, str(error), 429)
+            memory.count_failure(client)
         response: HttpResponseBase = super().get(request)
         return response
 

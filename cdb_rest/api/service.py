@@ -5,7 +5,9 @@ import os
 import time
 from collections.abc import Iterator
 from functools import cache
+from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.db import Error, ProgrammingError, connection, transaction
@@ -24,10 +26,13 @@ from rest_framework.views import APIView
 
 import cdb_rest
 from cdb_rest import named_sql
+from cdb_rest.access.authentication import principal_of
 from cdb_rest.api.base.descriptions import in_path, response_example
-from cdb_rest.api.base.errors import error_response
+from cdb_rest.api.base.errors import error_response, handle, route_not_found
 from cdb_rest.api.base.views import StrictView, respond_hot
 from cdb_rest.routes import Hot
+from cdb_rest.rules.access import Role
+from cdb_rest.rules.errors import CdbError
 
 
 class PublicSettingView(APIView):
@@ -104,8 +109,36 @@ def ready(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
-    """The metrics of all processes of the service on this host, in the text format of Prometheus."""
+    """The metrics of all processes of the service on this host, in the text format of Prometheus.
+
+    They are for clients of this machine and of `CDB_METRICS_NETWORKS` that connect without a proxy. If reads are closed, they
+    are also for clients with the role reader; otherwise others get 404. Raises `django.db.Error`.
+    """
+    if not _is_near(request.META):
+        if settings.CDB_ANONYMOUS_READS:
+            return route_not_found(request)
+        try:
+            principal_of(request.META).require(Role.READER)
+        except CdbError as error:
+            return handle(error, {})
     return HttpResponse(metrics_text(), content_type=CONTENT_TYPE_LATEST)
+
+
+def _is_near(environ: dict[str, Any]) -> bool:
+    """Whether the client has connected from this machine or from `CDB_METRICS_NETWORKS`, without a proxy.
+
+    Only our nginx connects to a Unix socket. It omits X-Forwarded-For in requests for the metrics of such clients.
+    """
+    if "HTTP_X_FORWARDED_FOR" in environ or "HTTP_FORWARDED" in environ:
+        return False
+    if not environ.get("REMOTE_ADDR"):
+        return True
+    try:
+        address = ip_address(environ["REMOTE_ADDR"])
+    except ValueError:
+        return False
+    address = getattr(address, "ipv4_mapped", None) or address
+    return address.is_loopback or any(address in network for network in settings.CDB_METRICS_NETWORKS)
 
 
 @cache

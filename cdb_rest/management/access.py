@@ -2,12 +2,18 @@
 
 import getpass
 import os
+import re
+from collections.abc import Iterator
 
 from django.core.management.base import CommandParser
 
-from cdb_rest.models import AccessRule, RuleKind
-from cdb_rest.rules.access import ANY, MEANINGS, Role
+from cdb_rest.management.output import NAMES_SHOWN
+from cdb_rest.models import AccessRule, GlobalTag, PayloadType, RuleKind
+from cdb_rest.rules.access import ANY, MEANINGS, Role, matches
+from cdb_rest.writes.access import PLACEHOLDERS
 
+# A `*` or `?` that repeats a letter, digit, `_` or `-`, as in online_*. In the syntax of a shell it stands for other text.
+GLOB = re.compile(r"(?<=[\w-])[*?]", re.ASCII)
 PATTERN = "regular expression (RE2) that must match the whole name"
 
 
@@ -53,3 +59,24 @@ def described(rule: AccessRule) -> list[str]:
 
 
 HEADER = ["rule", "who", "role", "global tags", "payload types"]
+
+
+def matched_now(tags: str, types: str) -> Iterator[str]:
+    """Lines that say which existing tags and types the patterns match, and warn about a pattern in the syntax of a shell."""
+    for option, kind, pattern, model in (
+        ("--tags", "global tags", tags, GlobalTag),
+        ("--types", "payload types", types, PayloadType),
+    ):
+        if any(placeholder in pattern for placeholder in PLACEHOLDERS):
+            yield f"{option} {pattern}: which {kind} it matches depends on the claim."
+            continue
+        if GLOB.search(pattern):
+            meant = GLOB.sub(lambda found: f".{found[0].replace('?', '')}", pattern)
+            yield (
+                f"Warning: {option} is a regular expression, in which * and ? repeat the character before them "
+                f"(got {pattern}; perhaps {meant} is meant)."
+            )
+        names = list(model.objects.order_by("name").values_list("name", flat=True))
+        found = [name for name in names if matches(pattern, name)]
+        shown = ", ".join(found[:NAMES_SHOWN]) + (", …" if len(found) > NAMES_SHOWN else "")
+        yield f"{option} {pattern} matches {len(found)} of {len(names)} {kind} now{f': {shown}' if found else ''}."

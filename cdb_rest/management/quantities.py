@@ -43,8 +43,8 @@ class Number(argparse.Action):
     """An option for a number: at least `least`, greater than `above`, at most `most`; each limit is optional.
 
     `kind` is float or int. With int, a number without a unit must be whole; one with a unit is rounded. `unit` is that of the
-    result, of the limits, and of a number without a unit; users may write units in lower or upper case. The help text has
-    examples, unless `brief`.
+    result, of the limits, and of a number without a unit; users may write units in lower or upper case. With `needs_unit`, a
+    number without a unit is invalid. The help text has examples, unless `brief`.
     """
 
     units: Mapping[str, float] = {}
@@ -54,7 +54,8 @@ class Number(argparse.Action):
         self.unit: str = more.pop("unit", "")
         self.least, self.above, self.most = (more.pop(name, None) for name in ("least", "above", "most"))
         self.unit_name = NAMES.get(self.unit, self.unit)
-        if not more.pop("brief", not self.units):
+        self.needs_unit: bool = more.pop("needs_unit", False)
+        if not more.pop("brief", not self.units or self.needs_unit):
             help = f"{help}; such as {EXAMPLES.get(self.unit, '500MB or 8GiB')}, or a number of {self.unit_name}"
         super().__init__(option_strings, dest, help=help, **more)
 
@@ -72,9 +73,11 @@ class Number(argparse.Action):
     def _read(self, text: str) -> float:
         name = self.option_strings[-1] if self.option_strings else self.metavar or self.dest
         number = parse(text, self.units, self.unit, self.kind)
-        if number is None:
+        if number is None or (self.needs_unit and not text.strip()[-1].isalpha()):
             expected = "a whole number" if self.kind is int else "a number"
-            if self.units:
+            if self.needs_unit:
+                expected += f" with one of the units {', '.join(self.units)}"
+            elif self.units:
                 expected += f" of {self.unit_name}, or a number with one of the units {', '.join(self.units)}"
             raise argparse.ArgumentError(None, f"{name} must be {expected} (got {text})")
         for limit, is_violated, words in (

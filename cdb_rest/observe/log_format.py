@@ -25,10 +25,12 @@ class JsonFormatter(logging.Formatter):
         """The record as a line, without the newline."""
         members = self.members(record)
         try:
-            return orjson.dumps(members, default=repr, option=orjson.OPT_UTC_Z).decode()
+            line = orjson.dumps(members, default=repr, option=orjson.OPT_UTC_Z).decode()
         except TypeError:
             # A number of more than 64 bits, or a text that UTF-8 cannot encode.
-            return json.dumps(members, default=str)
+            line = json.dumps(members, default=str)
+        # JSON permits some control characters and line separators inside strings.
+        return CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", line)
 
     def members(self, record: logging.LogRecord) -> dict[str, Any]:
         """The members of the JSON object, in their order."""

@@ -138,6 +138,10 @@ class Permission:
         return self.role >= role and _within(self.tags, tag) and _within(self.types, payload_type)
 
 
+# What the names of principals begin with, before a colon, unless it is the name of an issuer; and the other methods.
+OWN_PREFIXES = ("token", "network", "user", "group", "session", "proxy", "jwt", "local")
+
+
 @dataclass(frozen=True, slots=True)
 class Principal:
     """A person, program or network on whose behalf a request is made, with its permissions.

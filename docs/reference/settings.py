@@ -5,7 +5,13 @@ from itertools import groupby
 from cdb.variables import VARIABLES, Variable
 
 UNITS = {"_SECONDS": "seconds", "_BYTES": "bytes"}
-KINDS = {"bool": "`true` or `false`", "list": "list, separated by commas", "path": "path", "str": "text"}
+KINDS = {
+    "bool": "`true` or `false`",
+    "list": "list, separated by commas",
+    "networks": "list of networks, separated by commas",
+    "path": "path",
+    "str": "text",
+}
 
 INTRODUCTION = """\
 <!-- Generated from cdb/variables.toml by `make reference`. Do not edit it here. -->

@@ -1,8 +1,10 @@
 """Who may do what: each write, with each role, for tags and payload types inside and outside of the pattern of a rule."""
 
 import re
+from ipaddress import ip_network
 
 import pytest
+from django.test import Client
 from pytest import mark
 
 from cdb_rest.api.urls import view_of
@@ -206,6 +208,50 @@ def test_reads_by_post_need_the_role_of_a_reader(api, ids, login, settings, clos
     settings.CDB_ANONYMOUS_READS = False
     api.post(path, body).error(401, "authentication_required")
     assert api.post(path, body, **login("reader")).status == 200
+
+
+REMOTE = {"REMOTE_ADDR": "10.1.2.3"}
+
+
+def metrics(headers=None, **variables):
+    """The status of a scrape, and the address that connects."""
+    return Client().get("/metrics", headers=headers, **variables).status_code
+
+
+@mark.parametrize(
+    ("variables", "status"),
+    [
+        ({}, 200),
+        ({"REMOTE_ADDR": "::ffff:127.0.0.1"}, 200),
+        # A Unix socket, to which only nginx connects.
+        ({"REMOTE_ADDR": ""}, 200),
+        (REMOTE, 404),
+        ({"REMOTE_ADDR": "::1", "HTTP_FORWARDED": "for=10.1.2.3"}, 404),
+        ({"HTTP_X_FORWARDED_FOR": "127.0.0.1"}, 404),
+        ({"REMOTE_ADDR": "", "HTTP_X_FORWARDED_FOR": "127.0.0.1"}, 404),
+        (REMOTE | {"HTTP_X_FORWARDED_FOR": "127.0.0.1"}, 404),
+    ],
+)
+@mark.parametrize("is_behind_proxy", [True, False])
+def test_the_metrics_are_for_this_machine(settings, variables, status, is_behind_proxy):
+    settings.CDB_BEHIND_PROXY = is_behind_proxy
+    assert metrics(**variables) == status
+
+
+def test_the_metrics_are_for_configured_networks(settings):
+    settings.CDB_METRICS_NETWORKS = [ip_network("10.1.0.0/16"), ip_network("fc00::/7")]
+    assert metrics(**REMOTE) == metrics(REMOTE_ADDR="fd00::1") == metrics() == 200
+    assert metrics(REMOTE_ADDR="10.2.0.1") == 404
+    # nginx in another pod of the network.
+    assert metrics({"X-Forwarded-For": "192.0.2.1"}, **REMOTE) == 404
+
+
+def test_with_closed_reads_the_metrics_are_also_for_readers(login, settings):
+    settings.CDB_ANONYMOUS_READS = False
+    assert metrics() == 200
+    assert metrics(**REMOTE) == metrics({"X-Forwarded-For": "127.0.0.1"}) == 401
+    assert metrics(login("reader"), **REMOTE) == 200
+    assert metrics({"Authorization": "Bearer cdb_x"}, **REMOTE) == 401
 
 
 @mark.parametrize("path", [path for route in ROUTES for path in route.paths])

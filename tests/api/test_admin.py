@@ -1,4 +1,4 @@
-"""Django's admin: it shows the change log and cannot change it."""
+"""Django's admin: it shows the change log and cannot change it, and it deactivates accounts."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -35,3 +35,25 @@ def test_nothing_can_be_changed(operator):
     operator.post(LOG, {"action": "delete_selected", "_selected_action": change.id, "post": "yes"})
     change.refresh_from_db()
     assert change.comment == "for the autumn"
+
+
+def test_an_account_of_an_identity_provider_can_be_deactivated(operator):
+    person = User.objects.create_user("exp:/CN=a b|c")
+    path = f"/admin/auth/user/{person.id}/change/"
+    page = operator.get(path)
+    assert page.status_code == 200 and b"exp:/CN=a b|c" in page.content
+    values = {"username": "another", "first_name": "", "last_name": "", "email": ""}
+    times = {"date_joined_0": "2026-01-01", "date_joined_1": "00:00:00", "last_login_0": "", "last_login_1": ""}
+    saved = operator.post(path, values | times)
+    assert saved.status_code == 302, saved.content
+    person.refresh_from_db()
+    assert (person.username, person.is_active) == ("exp:/CN=a b|c", False)
+
+
+def test_the_name_of_a_local_account_can_be_changed(operator):
+    account = User.objects.create_user("alice")
+    times = {"date_joined_0": "2026-01-01", "date_joined_1": "00:00:00"}
+    saved = operator.post(f"/admin/auth/user/{account.id}/change/", {"username": "alicia", **times})
+    assert saved.status_code == 302, saved.content
+    account.refresh_from_db()
+    assert account.username == "alicia"

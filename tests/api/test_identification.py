@@ -13,6 +13,7 @@ from cdb_rest.access import api_tokens, issuers, memory
 from cdb_rest.models import AccessChange, AccessRule, ApiToken, GlobalTagChange
 from cdb_rest.writes import access
 from tests.api.helpers import INSERTION, MINE, OTHER, PATTERN, grant
+from tests.conftest import ServiceClient
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("closed")]
 
@@ -187,3 +188,25 @@ def test_claims_of_a_session_count_only_for_their_issuer(ids, settings, tmp_path
         assert lock("https://exp.example.org") == 200
     finally:
         issuers.configured.cache_clear()
+
+
+def test_a_deactivated_account_with_a_session_is_unknown(ids, settings):
+    backend = "cdb_rest.access.login.OIDCBackend"
+    settings.AUTHENTICATION_BACKENDS = [*settings.AUTHENTICATION_BACKENDS, backend]
+    user = User.objects.create_user("exp:alice", is_staff=True)
+    grant(kind="user", subject="exp:alice", role="manager")
+    client = ServiceClient()
+    client.force_login(user, backend)
+    client.cookies["csrftoken"] = "a" * 32
+    lock, read, admin = "/api/cdb_rest/gt_change_status/mine/locked", "/api/cdb_rest/gt", "/admin/"
+    settings.CDB_ANONYMOUS_READS = False
+
+    def statuses():
+        return [client.put(lock).status_code, client.get(read).status_code, client.get(admin).status_code]
+
+    assert statuses() == [200, 200, 200]
+    User.objects.update(is_active=False)
+    assert statuses() == [401, 401, 302]
+    # The admin has ended the session.
+    User.objects.update(is_active=True)
+    assert statuses()[0] == 401

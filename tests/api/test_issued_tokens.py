@@ -211,6 +211,10 @@ def test_capabilities_alone_judge_a_token_that_has_some(trusted, lock):
         ('[a]\nissuer="https://x"\naudience="y"\nalgorithms=["RS256"]\nleeway_seconds=9999', "leeway_seconds must be"),
         ('[a]\nissuer="https://x"\naudience=3\nalgorithms=["RS256"]', "audience must be a text"),
         ('[a]\nissur="https://x"', "issur is unknown"),
+        ('[token]\nissuer="https://x"', "must not have one of the names token, network"),
+        ('[Network]\nissuer="https://x"', "must not have one of the names token, network"),
+        ('["token:a"]\nissuer="https://x"', "a name must have only"),
+        ('["a\\nb"]\nissuer="https://x"', "a name must have only"),
         ('[a]\nissuer="https://[::1"\naudience="y"\nalgorithms=["RS256"]', "issuer must begin with https://"),
         ('[a]\nissuer="https://x"\naudience="y"\nalgorithms=["RS256"]\nclient_id="c"', "are required together"),
         (

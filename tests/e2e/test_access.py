@@ -129,6 +129,10 @@ def test_reads_are_closed_and_nothing_shared_is_stored(needs_packages, fresh):
             assert browser("GET", f"/api/cdb_rest/{path}", **headers, **{"If-None-Match": etag})[0] == 304
     assert client.get("whoami")["permissions"] == []
     assert browser("GET", "/health/ready")[0] == 200
+    # The metrics are also for this machine, unless a proxy has passed the request on.
+    assert browser("GET", "/metrics")[0] == 200
+    assert browser("GET", "/metrics", **{"X-Forwarded-For": "10.1.2.3"})[0] == 401
+    assert browser("GET", "/metrics", **{"X-Forwarded-For": "10.1.2.3"}, **headers)[0] == 200
     assert service.stop() == 0
 
 

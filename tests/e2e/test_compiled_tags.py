@@ -2,14 +2,18 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
+import psycopg2
 import pytest
 
+from cdb.embedded.server import EmbeddedPostgres
 from tests.e2e.faults import frozen_database
 from tests.e2e.service import JobClient, Service, raw
 from tests.e2e.test_metrics import Metrics, eventually
 
 # Enough that compiling a frozen copy of `tiny` is worth it: its ten lists, and a tenth of a second.
 ENOUGH_LOOKUPS = 1100
+# A name that an adopted database may have, and that looks like an option.
+OFTEN = "--version"
 
 
 @pytest.fixture(scope="module")
@@ -51,18 +55,24 @@ def freeze(service, name):
         assert client.call("PUT", f"gt_change_status/{name}/{status}")[0] == 200
 
 
+def rename(service, name, new):
+    with psycopg2.connect(EmbeddedPostgres(service.data / "postgres").url) as connection:
+        connection.cursor().execute('UPDATE "GlobalTag" SET name = %s WHERE name = %s', [new, name])
+
+
 def test_a_tag_that_is_asked_often_is_compiled_if_that_saves_time(compiling):
     freeze(compiling, "often")
-    for name in ("tiny", "often"):
+    rename(compiling, "often", OFTEN)
+    for name in ("tiny", OFTEN):
         expected = look_up(compiling, name)
         with ThreadPoolExecutor(8) as pool:
             bodies = pool.map(lambda _, name=name: look_up(compiling, name), range(ENOUGH_LOOKUPS))
             assert set(bodies) == {expected}
     eventually(lambda: Metrics(compiling.port).sum("cdb_compilations_total", outcome="success"), 1)
-    eventually(lambda: answered(compiling, "none", "often"), True)
-    assert look_up(compiling, "often") == expected
+    eventually(lambda: answered(compiling, "none", OFTEN), True)
+    assert look_up(compiling, OFTEN) == expected
     # The ten lists of `tiny` take PostgreSQL no longer than to say that nothing has changed.
-    assert tags(compiling) == {"often"}
+    assert tags(compiling) == {OFTEN}
     assert Metrics(compiling.port).sum("cdb_compilations_total", outcome="failure") == 0
 
 
@@ -117,3 +127,12 @@ def test_what_was_pruned_is_not_answered_from_files(compiling):
 def statuses(service, revision):
     """The statuses of the responses of all processes."""
     return {look_up(service, "past", f"&rev={revision}")[0] for _ in range(20)}
+
+
+def test_a_name_that_looks_like_an_option_is_no_option(fresh):
+    service = fresh().start()
+    rename(service, "tiny", OFTEN)
+    assert service.stop() == 0
+    # The command starts the embedded PostgreSQL itself.
+    found = service.manage("compile_tag", "--", OFTEN)
+    assert found.stdout.startswith(f"Compiled {OFTEN} at revision "), found.stderr

@@ -82,3 +82,32 @@ def test_debug_is_refused_under_a_name_for_others(tmp_path, hosts):
         and "CDB_ALLOWED_HOSTS must name only" in found.stderr
         and len(found.stderr.splitlines()) == 1
     )
+
+
+CLOSED_READS = {"CDB_ANONYMOUS_READS": "false"}
+
+
+@pytest.mark.parametrize(
+    ("command", "variables", "names"),
+    [
+        ("run", CLOSED_READS, ["CDB_OPEN_WRITES must be false"]),
+        ("serve", CLOSED_READS | {"CDB_OPEN_WRITES": "1"}, ["CDB_OPEN_WRITES must be false"]),
+        ("check", CLOSED_READS | {"CDB_OPEN_WRITES": "1"}, ["CDB_OPEN_WRITES must be false"]),
+        ("serve", {"DEBUG": "1"}, ["DEBUG must be off"]),
+        (
+            "serve",
+            CLOSED_READS | {"CDB_OPEN_WRITES": "1", "DEBUG": "1", "CDB_ALLOWED_HOSTS": "cdb.example.org"},
+            ["CDB_OPEN_WRITES must be false", "DEBUG must be off", "CDB_ALLOWED_HOSTS must name only"],
+        ),
+    ],
+)
+def test_settings_that_contradict_each_other_prevent_the_start(tmp_path, command, variables, names):
+    found = manage(tmp_path, command, **variables)
+    assert found.returncode == 1 and len(found.stderr.splitlines()) == 1
+    assert all(name in found.stderr for name in names), found.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_closed_reads_with_closed_writes_are_no_contradiction(tmp_path):
+    assert manage(tmp_path, "check", **CLOSED_READS).returncode == 0
+    assert manage(tmp_path, "check", **CLOSED_READS, CDB_OPEN_WRITES="false").returncode == 0

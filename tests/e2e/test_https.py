@@ -1,5 +1,8 @@
-"""`make serve` behind a proxy with HTTPS and passwords, as docs/security.md configures it."""
+"""`make serve` behind deploy/nginx-https.conf, a proxy with HTTPS and passwords, with the settings of docs/deploy.md."""
 
+import base64
+import contextlib
+import http.client
 import json
 import re
 import socket
@@ -22,12 +25,14 @@ LOOKUP = "/api/cdb_rest/payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0"
 
 @pytest.fixture(scope="module")
 def secured(needs_packages, new_directory):
-    """The production shape behind the nginx with HTTPS that docs/security.md shows; the port of that one, and the service."""
+    """The production shape behind the nginx with HTTPS; the port of that one, and the service."""
     require("openssl")
 
     directory = new_directory()
     directory.chmod(0o755)
-    service = Service(directory / "data", "serve", CDB_TLS="1", CDB_ALLOWED_HOSTS=HOST, CDB_BEHIND_PROXY="1").start()
+    [shown] = re.findall(r"```sh\n(CDB_TLS=.*?)```", (ROOT / "docs/deploy.md").read_text(), re.DOTALL)
+    settings = dict(line.split("=") for line in shown.splitlines()) | {"CDB_OPEN_WRITES": ""}
+    service = Service(directory / "data", "serve", **settings).start()
     service.environment |= {"DJANGO_SUPERUSER_PASSWORD": PASSWORD}
     made = service.manage("createsuperuser", "--noinput", "--username", "operator", "--email", "operator@example.org")
     assert made.returncode == 0, made.stderr
@@ -66,7 +71,7 @@ def _start_front(directory, port, service_port):
     )
     hashed = subprocess.run(["openssl", "passwd", "-apr1", "s3cret"], capture_output=True, text=True, check=True).stdout
     (directory / "cdb.passwords").write_text(f"expert:{hashed}")
-    [shown] = re.findall(r"```nginx\n(.*?)```", (ROOT / "docs/security.md").read_text(), re.DOTALL)
+    shown = (ROOT / "deploy/nginx-https.conf").read_text()
     replaced = {
         "listen 443 ssl": f"listen 127.0.0.1:{port} ssl",
         "127.0.0.1:8000": f"127.0.0.1:{service_port}",
@@ -125,19 +130,77 @@ def test_without_https_the_admin_sends_to_it_and_the_api_answers(secured):
     assert status == 200 and len(json.loads(body)) == 10 and "Strict-Transport-Security" not in headers
 
 
-def test_a_client_without_a_password_may_read_and_not_write(browser):
-    assert browser("GET", LOOKUP)[0] == browser("HEAD", LOOKUP)[0] == 200
-    status, headers, body = browser("POST", "/api/cdb_rest/pt")
-    assert status == 401 and json.loads(body)["code"] == "unauthorized" and "Basic" in headers["WWW-Authenticate"]
-    status, _, _ = browser("DELETE", "/api/cdb_rest/deleteGlobalTag/tiny")
-    assert status == 401
-    # expert:s3cret
-    status, _, body = browser(
-        "PUT", "/api/cdb_rest/gt_change_status/tiny/locked", Authorization="Basic ZXhwZXJ0OnMzY3JldA=="
-    )
-    assert status == 200 and json.loads(body)["status"] == "locked"
+def basic(user, password):
+    return {"Authorization": "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()}
+
+
+@pytest.fixture(scope="module")
+def token(secured):
+    """The header with a token of the role manager."""
+    _, service = secured
+    made = service.manage("token", "create", "--name", "robot", "--role", "manager", "--expires", "1h")
+    assert made.returncode == 0, made.stderr
+    return {"Authorization": f"Bearer {made.stdout.strip()}"}
+
+
+def change(browser, status, **headers):
+    """Status, headers and JSON of the response to a change of status."""
+    answer = browser("PUT", f"/api/cdb_rest/gt_change_status/tiny/{status}", **headers)
+    return answer[0], answer[1], json.loads(answer[2])
+
+
+def query(browser, **headers):
+    """The status of a read by POST."""
+    connection = http.client.HTTPSConnection("127.0.0.1", browser.port, timeout=60, context=browser.secure)
+    body = json.dumps({"gtName": "tiny", "moments": [[5, 0]]})
+    headers |= {"Host": f"{HOST}:{browser.port}", "Content-Type": "application/json"}
+    connection.request("POST", "/api/cdb_rest/payload-iovs/query", body, headers)
+    with contextlib.closing(connection):
+        return connection.getresponse().status
+
+
+def test_every_client_may_read_by_get_and_by_post(browser, token):
+    assert browser("GET", LOOKUP)[0] == browser("HEAD", LOOKUP)[0] == query(browser) == query(browser, **token) == 200
+
+
+def test_a_token_writes_and_a_client_without_one_does_not(browser, token):
+    status, headers, error = change(browser, "locked")
+    assert status == 401 and error["code"] == "authentication_required"
+    assert headers["WWW-Authenticate"].startswith("Bearer")
+    assert change(browser, "locked", Authorization="Bearer cdb_x")[2]["code"] == "invalid_token"
+    assert change(browser, "locked", **token)[0] == 200
+    assert change(browser, "unlocked", **token)[0] == 200
+    _, _, changes = browser("GET", "/api/cdb_rest/global-tags/tiny/changes")
+    assert json.loads(changes)["results"][0]["actor"] == "token:robot"
+
+
+def test_a_user_with_a_password_has_the_rules_for_the_name(browser, secured):
+    _, service = secured
+    right = basic("expert", "s3cret")
+    assert change(browser, "locked", **right)[2]["code"] == "not_permitted"
+    assert service.manage("grant", "user", "expert", "--role", "manager").returncode == 0
+    deadline = time.monotonic() + 10
+    while change(browser, "locked", **right)[0] != 200:
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
     _, _, changes = browser("GET", "/api/cdb_rest/global-tags/tiny/changes")
     assert json.loads(changes)["results"][0]["actor"] == "expert"
+    # Neither a wrong password nor a name that the client sends in the proxy's header.
+    for wrong in (
+        basic("expert", "wrong"),
+        {"Authorization": basic("expert", "x")["Authorization"].replace("B", "b", 1)},
+    ):
+        status, headers, error = change(browser, "unlocked", **wrong)
+        assert status == 401 and error["code"] == "unauthorized" and "Basic" in headers["WWW-Authenticate"]
+    forged = {"X-Forwarded-User": "expert", "X-Forwarded-For": "127.0.0.1"}
+    assert change(browser, "unlocked", **forged)[2]["code"] == "authentication_required"
+
+
+def test_the_metrics_are_not_for_clients_of_the_proxy(browser, secured):
+    _, service = secured
+    assert browser("GET", "/metrics")[0] == browser("GET", "/metrics", **{"X-Forwarded-For": "127.0.0.1"})[0] == 404
+    # Prometheus on this machine connects to the service.
+    assert Browser(service.port, host=HOST)("GET", "/metrics")[0] == 200
 
 
 def test_no_file_with_a_secret_is_for_others(secured):

@@ -6,11 +6,16 @@ import re
 import subprocess
 import sys
 import time
+from collections import Counter
 
+import psycopg2
 import pytest
 from playwright.sync_api import expect
 
+from cdb.embedded.server import EmbeddedPostgres
 from cdb.env import ROOT
+from cdb.serving.sizes import other_workers
+from cdb_rest.access.memory import LIMIT
 from loadtests.service import free_port
 from tests.e2e.clients import Browser
 from tests.e2e.identity_provider import CLIENT_ID, CLIENT_SECRET, PASSWORD
@@ -192,3 +197,30 @@ def test_a_forged_callback_is_no_login(setting, query):
     assert status in (400, 403)
     _, _, body = browser("GET", "/api/cdb_rest/whoami")
     assert json.loads(body)["method"] == ""
+
+
+# The last test of this file, because no login can begin for a minute after it.
+def test_starts_of_logins_do_not_store_sessions_without_limit(setting):
+    service, _ = setting
+    with psycopg2.connect(EmbeddedPostgres(service.data / "postgres").url) as connection, connection.cursor() as cursor:
+
+        def sessions():
+            cursor.execute("SELECT count(*) FROM django_session")
+            return cursor.fetchone()[0]
+
+        before = sessions()
+        known = Browser(service.port)
+        known.host = "127.0.0.1"
+        assert known("GET", "/oidc/authenticate/")[0] == 302
+        processes = other_workers()
+        statuses = Counter()
+        for number in range((processes + 1) * LIMIT):
+            # A cookie that was never given out is no session.
+            browser = Browser(service.port)
+            browser.host = "127.0.0.1"
+            browser.cookies = {"sessionid": f"invented{number}"} if number % 2 else {}
+            statuses[browser("GET", "/oidc/authenticate/")[0]] += 1
+        assert set(statuses) == {302, 429}
+        assert sessions() - before <= processes * LIMIT
+        # A browser that has a session may begin again.
+        assert known("GET", "/oidc/authenticate/")[0] == 302

@@ -1,15 +1,22 @@
 """HTTP through nginx: names, rejected requests, the server of each route, and logs."""
 
+import contextlib
+import http.client
 import json
 import re
 import socket
+import subprocess
 import uuid
 
+import psutil
 import pytest
 
+from cdb.serving.supervisor import nginx_program
 from cdb_rest.routes import ROUTES, Pool
+from loadtests.service import free_port
 from tests.e2e.clients import PREFIX, REFUSED, ask, request
 from tests.e2e.service import JobClient, raw
+from tests.e2e.test_metrics import eventually
 
 
 @pytest.mark.parametrize("name", ["Ösel", "a b", "a%b", "a+b", "a;b", "..", "a\\b", "ß?#"])
@@ -97,6 +104,56 @@ def test_the_access_log_says_where_the_time_went(served, log):
     assert entry["bytes"] > 0 and entry["request_time"] + 0.05 >= float(entry["upstream_response_time"]) >= 0
     assert float(entry["upstream_connect_time"]) >= 0 and float(entry["upstream_header_time"]) >= 0
     assert entry["time"] and entry["cache"] == "MISS"
+
+
+def test_the_access_log_has_no_character_that_could_steer_a_terminal(served, log):
+    for path in (b"\xc2\x9b", b"\xe2\x80\xa8", b"\x9b"):
+        request_id = f"steer.{uuid.uuid4().hex}"
+        status, _, _ = raw(served.port, request(b"GET", b"gt/" + path, b"X-Request-ID: %s\r\n" % request_id.encode()))
+        assert status == 400
+        assert log[request_id]["uri"] == "(not printable ASCII)"
+
+
+def scrape(address, **headers):
+    """The status of /metrics at an address and a port."""
+    with contextlib.closing(http.client.HTTPConnection(*address, timeout=30)) as connection:
+        connection.request("GET", "/metrics", headers={name.replace("_", "-"): text for name, text in headers.items()})
+        return connection.getresponse().status
+
+
+@pytest.mark.parametrize("name", ["X_Forwarded_For", "Forwarded", "Via"])
+def test_the_metrics_are_not_for_clients_of_a_proxy(served, name):
+    here = ("127.0.0.1", served.port)
+    assert scrape(here) == 200
+    assert scrape(here, **{name: "127.0.0.1"}) == 404
+
+
+@pytest.mark.parametrize("is_configured", [True, False])
+def test_the_metrics_are_for_the_networks_of_the_setting(served, tmp_path, is_configured):
+    """A second nginx in front of the same service, which listens on all addresses."""
+    found = [one.address for all in psutil.net_if_addrs().values() for one in all if one.family == socket.AF_INET]
+    outer = next((address for address in found if not address.startswith("127.")), None)
+    if outer is None:
+        pytest.skip("this machine has no other address than 127.0.0.1")
+    text, port = (served.data / "serve" / "nginx.conf").read_text(), free_port()
+    text = text.replace(f"listen 127.0.0.1:{served.port}", f"listen 0.0.0.0:{port}")
+    text = text.replace(
+        "127.0.0.0/8 1; ::1 1;", f"127.0.0.0/8 1; ::1 1; {outer} 1;" if is_configured else "127.0.0.0/8 1;"
+    )
+    (tmp_path / "nginx.conf").write_text(text)
+    with subprocess.Popen([nginx_program(), "-p", f"{tmp_path}/", "-c", "nginx.conf", "-e", "stderr"]) as front:
+        try:
+            eventually(lambda: is_open(port), True)
+            assert scrape(("127.0.0.1", port)) == 200
+            assert scrape((outer, port)) == (200 if is_configured else 404)
+            assert scrape((outer, port), X_Forwarded_For="127.0.0.1") == 404
+        finally:
+            front.terminate()
+
+
+def is_open(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_logs_and_configuration_are_for_their_owner_alone(served):

@@ -4,12 +4,18 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 
+import psutil
 import pytest
 
 from cdb.env import ROOT
+from tests.e2e.clients import ask
 from tests.e2e.service import JobClient, Service
+from tests.e2e.test_nginx_cache import freeze_copy
 
+# Longer than a reload takes.
+SUSPENDED_SECONDS = 25
 LOOKUP = "payloadiovs/?gtName=tiny&majorIOV={}&minorIOV=0"
 
 
@@ -95,6 +101,38 @@ def test_a_reload_takes_new_settings_and_broken_code_changes_nothing(copied):
         done = reload(service, project)
         assert done.returncode == 0 and done.stdout.startswith("Reloaded: the new code answers"), done.stderr
     assert readers.failed == [] and readers.served > 50
+
+
+def test_reads_are_closed_when_a_reload_reports_success(new_directory, needs_packages):
+    directory = new_directory()
+    directory.chmod(0o755)
+    file = directory / "settings"
+    file.write_text("CDB_OPEN_WRITES=true\n")
+    service = Service(directory / "data", "serve", CDB_OPEN_WRITES="", CDB_ENV_FILE=str(file))
+    with service.running():
+        frozen = freeze_copy(service)
+        assert [ask(service, "GET", frozen)[1]["CDB-Cache"] for _ in range(4)][-1] == "HIT"
+        [*_, old] = [process for process in service.programs("nginx: worker") if is_accepting(process)]
+        # A busy worker takes notice of the signal later.
+        old.suspend()
+        timer = threading.Timer(SUSPENDED_SECONDS, old.resume)
+        timer.start()
+        file.write_text("CDB_ANONYMOUS_READS=false\n")
+        begin = time.monotonic()
+        done = reload(service, ROOT)
+        assert done.returncode == 0, done.stderr
+        assert not is_accepting(old)
+        assert time.monotonic() - begin > SUSPENDED_SECONDS
+        assert {ask(service, "GET", frozen)[0] for _ in range(50)} == {401}
+        timer.join()
+
+
+def is_accepting(process):
+    try:
+        title = " ".join(process.cmdline())
+    except psutil.NoSuchProcess:
+        return False
+    return "worker process" in title and "shutting down" not in title
 
 
 def test_a_reload_without_a_service_is_one_line(fresh, needs_packages):

@@ -70,9 +70,13 @@ def test_no_body_header_or_query_is_recorded(ask):
 @pytest.mark.parametrize("form", ["json", "console"])
 def test_a_path_can_neither_end_a_line_nor_steer_a_terminal(ask, form):
     service, written = ask(CDB_LOG_FORMAT=form)
-    service("GET", '/x\n{"event": "forged"}\r\x1b[2J\x9b\u0085"')
+    # The last characters are U+007F, U+009B, U+0085, U+2028 and U+2029 in UTF-8.
+    more = "\x7f\xc2\x9b\xc2\x85\xe2\x80\xa8\xe2\x80\xa9"
+    service("GET", '/x\n{"event": "forged"}\r\x1b[2J\x9b\u0085"' + more)
     assert len(written.text.splitlines()) == 1
     assert not any(ord(character) < 32 or 127 <= ord(character) < 160 for character in written.text.replace("\n", ""))
+    if form == "json":
+        assert written()[0]["path"].endswith("\x7f\x9b\x85\u2028\u2029")
 
 
 pytestmark = pytest.mark.django_db

@@ -1,6 +1,7 @@
 """Settings from environment variables."""
 
 import os
+from ipaddress import ip_network
 
 import pytest
 
@@ -31,6 +32,7 @@ def read(monkeypatch):
         ("CDB_MAX_BODY_BYTES", "-1"),
         ("CDB_THREADS", "0"),
         ("DEBUG", "perhaps"),
+        ("CDB_METRICS_NETWORKS", "10.0.0.1/8"),
         ("CDB_LOOKUP_TIMEOUT_SECONDS", "soon"),
     ],
 )
@@ -49,6 +51,7 @@ def test_a_wrong_value_is_one_line_that_names_the_variable(read, name, value):
         ("CDB_LOOKUP_TIMEOUT_SECONDS", "2min", 120),
         ("CDB_QUEUE_TIMEOUT_SECONDS", "7", 7),
         ("CDB_TLS", "on", True),
+        ("CDB_METRICS_NETWORKS", "10.0.0.0/8, ::1", [ip_network("10.0.0.0/8"), ip_network("::1")]),
         ("CDB_ALLOWED_HOSTS", "a.example, b.example,", ["a.example", "b.example"]),
     ],
 )

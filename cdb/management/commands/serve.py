@@ -37,8 +37,7 @@ class Command(BaseCommand):
                 # supervisord starts it again, and keeps the lock on its data.
                 server.stop()
                 server.keep_lock()
-            ready = [sys.executable, "-m", "cdb.serving.ready", str(port), *lines]
-            subprocess.Popen(ready, cwd=ROOT, preexec_fn=end_with_parent)  # noqa: S603 -- there is one thread
+            _print_when_ready(port, lines)
             supervisor.replace_process()
         except ConfigurationError as error:
             raise CommandError(str(error)) from error
@@ -46,3 +45,16 @@ class Command(BaseCommand):
     def _say(self, line: str) -> None:
         self.stdout.write(line)
         self.stdout.flush()
+
+
+def _print_when_ready(port: int, lines: list[str]) -> None:
+    """Start a process that prints the lines when the service is ready.
+
+    They are its standard input, not arguments, because they contain the name of a tag.
+    """
+    command = [sys.executable, "-m", "cdb.serving.ready", str(port)]
+    # There is one thread.
+    process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, text=True, preexec_fn=end_with_parent)  # noqa: S603
+    if process.stdin:
+        process.stdin.write("\n".join(lines))
+        process.stdin.close()

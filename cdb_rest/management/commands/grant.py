@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from cdb_rest.access.issuers import check_name
-from cdb_rest.management.access import actor, add_role_options, described
+from cdb_rest.management.access import actor, add_role_options, described, matched_now
 from cdb_rest.models import RuleKind
 from cdb_rest.rules.errors import CdbError
 from cdb_rest.writes import access
@@ -48,3 +48,5 @@ class Command(BaseCommand):
             f"Rule {number} {'added' if is_new else 'exists already'}: {who}: {role} for global tags {tags} "
             f"and payload types {types}."
         )
+        for line in matched_now(tags, types):
+            self.stdout.write(line)

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from cdb_rest.access.issuers import check_name
-from cdb_rest.management.access import actor, add_role_options
+from cdb_rest.management.access import actor, add_role_options, matched_now
 from cdb_rest.management.output import table
 from cdb_rest.management.quantities import IN_SECONDS
 from cdb_rest.models import ApiToken
@@ -31,7 +31,7 @@ class Command(BaseCommand):
         create.add_argument("--name", required=True, help="name of the program, for the change log")
         create.add_argument(
             "--expires",
-            **IN_SECONDS | {"most": MAX_SECONDS},
+            **IN_SECONDS | {"most": MAX_SECONDS, "needs_unit": True},
             help="time after which the token is invalid, such as 90d (default: never)",
         )
         add_role_options(create)
@@ -74,6 +74,8 @@ class Command(BaseCommand):
             self.style.NOTICE,
         )
         self.stdout.write(token)
+        for line in matched_now(tags, types):
+            self.stderr.write(line, self.style.NOTICE)
 
     def _list(self, **options: Any) -> None:
         rows = [
