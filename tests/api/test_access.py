@@ -65,6 +65,15 @@ WRITES = {
         lambda tag, ids: ("POST", "bulk_piov", [ROW | {"payload_list": f"Gain {tag} locked"}]),
     ),
     "insert": (Role.CONTRIBUTOR, lambda tag, ids: ("POST", "payload-iovs/insert", INSERTION | {"global_tag": tag})),
+    "clear an interval": (
+        Role.MANAGER,
+        lambda tag, ids: (
+            "POST",
+            "payload-iovs/clear",
+            {"global_tag": tag, "payload_type": "Gain", "since": [1, 0], "until": "open", "reason": "why"},
+        ),
+    ),
+    "limit a tag": (Role.MANAGER, lambda tag, ids: ("PUT", f"global-tags/{tag}/limits", {"largest_major": 9})),
     "plan an insertion": (
         Role.CONTRIBUTOR,
         lambda tag, ids: ("POST", "payload-iovs/insert", INSERTION | {"global_tag": tag, "dry_run": True}),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.api.helpers import FLAT_TAG, IOV, NAMED, NESTED_LIST, NESTED_TAG, TAG, TIME, keys
+from tests.api.helpers import FLAT_TAG, IOV, LIMITS, NAMED, NESTED_LIST, NESTED_TAG, TAG, TIME, keys
 
 pytestmark = pytest.mark.django_db
 parametrize = pytest.mark.parametrize
@@ -44,7 +44,7 @@ def test_nested_global_tag(api, world, path):
 def test_light_global_tag(api, world, query):
     for path in ("globalTag", "global-tags"):
         tag = api.get(f"{path}/run24?{query}").ok()
-        assert keys(tag) == FLAT_TAG
+        assert keys(tag) == [*FLAT_TAG, *LIMITS]
         assert (tag["payload_iov_count"], tag["revision"]) == (2, 0)
 
 

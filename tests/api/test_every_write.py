@@ -8,6 +8,7 @@ from cdb_rest.rules.access import Role
 from tests.api.helpers import INSERTION, ROW
 
 pytestmark = pytest.mark.django_db
+INSERTION_PLACE = {"global_tag": "run24", "payload_type": "Gain"}
 # Each write route, by its legacy path where it has one: method, path, body. {loose} is the id of a detached IOV.
 REQUESTS = [
     ("POST", "gt", {"name": "new", "status": "unlocked"}),
@@ -26,6 +27,8 @@ REQUESTS = [
     ("POST", "payload-iovs/insert", INSERTION | {"global_tag": "run24", "until": [7, 0]}),
     ("POST", "bulk_piov", [ROW | {"payload_list": "{gain}"}]),
     ("POST", "global-tags/run24/revert", {"revision": 1}),
+    ("PUT", "global-tags/run24/limits", {"closed_until": [5, 0], "largest_major": 99}),
+    ("POST", "payload-iovs/clear", INSERTION_PLACE | {"since": [5, 0], "until": [7, "end"], "reason": "why"}),
 ]
 each_write = pytest.mark.parametrize(("method", "path", "body"), REQUESTS, ids=lambda item: str(item)[:40])
 

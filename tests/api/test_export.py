@@ -29,6 +29,7 @@ COLUMNS = [
     "major_iov_end",
     "minor_iov_end",
     "revision",
+    "mode",
 ]
 
 NASTY = 'a "quoted", \\ \\. \\n back\nline\r\ttab \x01\x02 é 𝄞'
