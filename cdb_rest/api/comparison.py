@@ -31,7 +31,15 @@ from cdb_rest.api.base.windows import (
 from cdb_rest.http.caching import Resource, combined, conditional_get
 from cdb_rest.http.lookup import TagParameters, read_tags
 from cdb_rest.lookup.model import State
-from cdb_rest.parsing.fields import Input, MomentField, MomentsField, NumberField, TextField, read_body
+from cdb_rest.parsing.fields import (
+    MEMBERS_OF_READS,
+    Input,
+    MomentField,
+    MomentsField,
+    NumberField,
+    TextField,
+    read_body,
+)
 from cdb_rest.parsing.parameters import parse_flag
 from cdb_rest.rules.errors import invalid_field
 from cdb_rest.rules.moment import END_OF_TIME, Moment
@@ -97,6 +105,7 @@ MAX_AFFECTED_MOMENTS = 100_000
 class StateInput(Input):
     """A state of a global tag, or of several ones: the present, a revision, or a time."""
 
+    also_known = MEMBERS_OF_READS
     tag = TextField(max_length=NAME_LENGTH, required=False)
     base = OneOrManyField(TextField(max_length=NAME_LENGTH), required=False)
     rev = OneOrManyField(NumberField(allow_null=True), required=False)
@@ -110,6 +119,7 @@ class AffectedInput(Input):
     `base` are further tags after that of the path.
     """
 
+    also_known = MEMBERS_OF_READS
     base = OneOrManyField(TextField(max_length=NAME_LENGTH), required=False)
     from_rev = OneOrManyField(NumberField(allow_null=True), required=False)
     from_at = TextField(required=False)

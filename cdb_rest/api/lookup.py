@@ -20,6 +20,7 @@ from cdb_rest.api.examples import PAYLOAD_IOV
 from cdb_rest.http.caching import REVISION_HEADER, combined, not_modified, revisions_of
 from cdb_rest.http.lookup import (
     CANONICAL,
+    KNOWN,
     SINCE,
     UNTIL,
     read_lookup_of_tags,
@@ -29,7 +30,15 @@ from cdb_rest.http.lookup import (
 from cdb_rest.lookup.model import COLUMNS, LookupQuery
 from cdb_rest.lookup.shared_reads import read_state
 from cdb_rest.lookup.stack import Result, Stack, look_up_many
-from cdb_rest.parsing.fields import Input, MomentField, MomentsField, NumberField, TextField, read_body
+from cdb_rest.parsing.fields import (
+    MEMBERS_OF_READS,
+    Input,
+    MomentField,
+    MomentsField,
+    NumberField,
+    TextField,
+    read_body,
+)
 from cdb_rest.rules.errors import invalid_field
 from cdb_rest.rules.moment import Mode, Moment
 from cdb_rest.rules.names import NAME_LENGTH
@@ -53,6 +62,7 @@ MAX_MOMENTS = 10_000
 class ManyLookupsInput(Input):
     """Lookups at many moments, in a tag or in several ones, with the parameters of a lookup."""
 
+    also_known = MEMBERS_OF_READS
     gtName = OneOrManyField(TextField(max_length=NAME_LENGTH))  # noqa: N815 -- as in the query string of a lookup
     moments = MomentsField(MAX_MOMENTS)
     strict = serializers.BooleanField(default=False)
@@ -127,6 +137,7 @@ class LookupView(APIView):
     """Lookups at one moment, or at many."""
 
     repeatable = ("gtName", "rev")
+    known = {"GET": KNOWN, "POST": ()}
     max_moments = MAX_MOMENTS
 
     @extend_schema(summary="Look up payloads at a moment", parameters=[*EXTRAS, *AS_OF])

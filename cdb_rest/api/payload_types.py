@@ -10,7 +10,7 @@ from rest_framework.views import APIView
 from cdb_rest.api.base.conversion import Document, Shape, document_of
 from cdb_rest.api.base.descriptions import in_path, request_example, response_example
 from cdb_rest.api.base.paging import Browser, wants_page
-from cdb_rest.api.base.views import Statement, respond_hot
+from cdb_rest.api.base.views import OptionalBodyView, Statement, respond_hot
 from cdb_rest.api.base.writes import WRITE_PARAMETERS, read_origin, respond_to_write
 from cdb_rest.api.examples import PAYLOAD_TYPE, page_of
 from cdb_rest.models import PayloadType
@@ -74,7 +74,7 @@ class PayloadTypeListView(APIView):
         return respond_to_write(request, create)
 
 
-class PayloadTypeDeleteView(APIView):
+class PayloadTypeDeleteView(OptionalBodyView):
     """Delete an unused type. The response is 409 if a payload list has that type."""
 
     @extend_schema(

@@ -37,7 +37,7 @@ from cdb_rest.http.lookup import read_tags
 from cdb_rest.lookup.model import State, past_state
 from cdb_rest.lookup.shared_reads import read_state
 from cdb_rest.models import PayloadIOV, PayloadList
-from cdb_rest.parsing.parameters import parse_as_of, parse_moment, parse_tag
+from cdb_rest.parsing.parameters import PAST, parse_as_of, parse_moment, parse_tag
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import PayloadListNotFoundError, invalid_field
 from cdb_rest.rules.moment import OPEN, Mode, Moment
@@ -175,6 +175,8 @@ class PayloadIOVRangeView(APIView):
     The range includes both of its ends. Payload lists without such an IOV are left out. An IOV that started before the
     range is not included, even if it is valid in it.
     """
+
+    known = {"GET": PAST}
 
     @extend_schema(
         summary="List the IOVs that start in a range",

@@ -15,11 +15,13 @@ from cdb_rest.lookup.model import LookupQuery
 from cdb_rest.lookup.queries import look_up
 from cdb_rest.lookup.stack import Stack
 from cdb_rest.observe import metrics
-from cdb_rest.parsing.parameters import AS_OF, parse_as_of, parse_flag, parse_moment, parse_tag
+from cdb_rest.parsing.parameters import PAST, parse_as_of, parse_flag, parse_moment, parse_tag
 from cdb_rest.rules.as_of import TagState
 from cdb_rest.rules.errors import invalid_field
 from cdb_rest.rules.moment import Interval, Mode
 
+# The names in `SIGNIFICANT` that a lookup knows.
+KNOWN = (*PAST, "strict")
 # Maximum number of global tags in one request.
 MAX_TAGS = 10
 SINCE, UNTIL, CANONICAL = "CDB-Valid-Since", "CDB-Valid-Until", "CDB-Canonical-Moment"
@@ -81,7 +83,7 @@ def read_lookup_of_tags(lists: Mapping[str, Sequence[str]]) -> tuple[list[Lookup
     `lists` has the values of each parameter; only `gtName` and `rev` may have several.
     """
     tags = read_tags(lists)
-    query, extras = read_lookup({name: values[-1] for name, values in lists.items() if name not in AS_OF})
+    query, extras = read_lookup({name: values[-1] for name, values in lists.items() if name not in PAST})
     return [replace(query, tag=tag, as_of=as_of) for tag, as_of in tags], extras
 
 

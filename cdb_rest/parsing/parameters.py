@@ -2,7 +2,8 @@
 
 Views that nopayloaddb does not have reject unknown parameters (`cdb_rest.api.base.views.StrictView`), and the service's own
 paths reject unknown members of bodies (`is_own_path`): otherwise a misspelt optional name would be ignored. Other requests
-may have unknown names, because existing clients may send them.
+may have unknown names, because existing clients may send them; but no request may have one that is, or resembles, a name in
+`SIGNIFICANT` (`refused_names`).
 """
 
 import re
@@ -21,7 +22,11 @@ from cdb_rest.rules.moment import OPEN, Moment
 # Valid numbers have fewer digits. The limit avoids the conversion of long texts.
 INTEGER = re.compile(r"-?[0-9]{1,30}", re.ASCII)
 # The parameters that ask for a state in the past.
-AS_OF = ("rev", "at")
+PAST = ("rev", "at")
+# The names of parameters and members that would change what a request does. They are errors where they have no meaning.
+SIGNIFICANT = (*PAST, "revision", "strict", "dry_run", "payloadType", "payload_type")
+# Shorter names resemble too many others.
+RESEMBLING_LENGTH = 5
 # The service's own paths, except `whoami`, which accepts no body. No path of nopayloaddb has one of these prefixes.
 OWN_PATH = re.compile(r"/api/cdb_rest/(global-tags|payload-types|payload-lists|payload-iovs|settings)(/|$)")
 # The maximum number of names in an error, and their maximum length. They limit the size of the response.
@@ -142,6 +147,36 @@ def unknown_names(names: Iterable[str], known: Collection[str]) -> dict[str, lis
     return {name: [_message(name, known)] for name in unknown}
 
 
+def refused_names(names: Iterable[str], known: Collection[str]) -> dict[str, list[str]]:
+    """Error messages for the names that are not in `known` and are, or resemble, one of `SIGNIFICANT`. As `unknown_names`."""
+    return unknown_names((name for name in names if name not in known and significant_name(name)), known)
+
+
+def significant_name(name: str) -> str | None:
+    """The name in `SIGNIFICANT` that is equal to `name`, or that it resembles; None if there is none.
+
+    A name of at least `RESEMBLING_LENGTH` letters resembles another one if, apart from case, they differ at most by one letter
+    that is inserted, deleted or replaced.
+    """
+    if name in SIGNIFICANT:
+        return name
+    # The limit avoids the conversion of long texts.
+    if not RESEMBLING_LENGTH <= len(name) <= NAMED_LENGTH:
+        return None
+    return next((item for item in SIGNIFICANT if _differ_by_a_letter(name.casefold(), item.casefold())), None)
+
+
+def _differ_by_a_letter(a: str, b: str) -> bool:
+    """Whether two texts are equal, or differ by one letter that is inserted, deleted or replaced."""
+    start = next((place for place, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    a, b = a[start:], b[start:]
+    return a[1:] == b[1:] or a[1:] == b or a == b[1:]
+
+
 def _message(name: str, known: Collection[str]) -> str:
-    nearest = get_close_matches(name, known, n=1)
-    return f"{name} is not known here{f'; did you mean {nearest[0]}?' if nearest else '.'}"
+    meant = significant_name(name)
+    # With this cutoff, `rev` is near to `revision`.
+    nearest = [meant] if meant in known else get_close_matches(name, known, n=1, cutoff=0.5)
+    if nearest:
+        return f"{name} is not known here; did you mean {nearest[0]}?"
+    return f"{name} is not known here{f'; {meant} has no meaning for this request, leave it out' if meant else ''}."

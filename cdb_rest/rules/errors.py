@@ -40,7 +40,7 @@ def invalid_field(field: str, message: str) -> InvalidInputError:
 
 
 class UnknownParameterError(CdbError, status=400, code="unknown_parameter"):
-    """The query string has a parameter that the route does not accept."""
+    """The query string has a parameter that the route does not accept. The message names the parameter that may be meant."""
 
 
 class AuthenticationRequiredError(CdbError, status=401, code="authentication_required"):

@@ -189,6 +189,8 @@ def test_a_whole_tag_is_confirmed_without_django(ask, tag, query):
     [
         ("globalTags", "page=1", {}),
         ("globalTags", "unknown=1", {}),
+        ("payloadiovs/", f"{GOOD}&Strict=1", {}),
+        ("payloadiovs/", f"{GOOD}&revision=1", {}),
         ("globalTag/a/b", "light", {}),
         ("gt", "", {}),
         ("globalTag/M\xc3\xbcller & S\xc3\xb6hne+1", "light", {}),
