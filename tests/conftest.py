@@ -113,7 +113,7 @@ class Api:
             assert not text and not {"Content-Type", "Content-Length"} & set(response.headers)
         elif method != "HEAD":
             assert is_file or response["Content-Type"] == "application/json", (response["Content-Type"], text[:200])
-            assert text, "empty body"
+            assert text or is_file, "empty body"
         assert response.has_header("Cache-Control")
         assert HEADERS.items() <= dict(response.items()).items()
         document = json.loads(text) if text and not is_file else None

@@ -21,9 +21,10 @@ from cdb_rest.api.base.windows import (
     WINDOW,
     OneOrManyField,
     PayloadDocument,
+    PayloadTypesInput,
     SpanDocument,
     interval_document,
-    read_payload_type,
+    payload_types_of,
     read_window,
     tags_of,
     window_between,
@@ -40,7 +41,7 @@ from cdb_rest.parsing.fields import (
     TextField,
     read_body,
 )
-from cdb_rest.parsing.parameters import parse_flag
+from cdb_rest.parsing.parameters import PAYLOAD_TYPES, parse_flag, parse_payload_types
 from cdb_rest.rules.errors import invalid_field
 from cdb_rest.rules.moment import END_OF_TIME, Moment
 from cdb_rest.rules.names import NAME_LENGTH
@@ -112,14 +113,13 @@ class StateInput(Input):
     at = TextField(required=False)
 
 
-class AffectedInput(Input):
+class AffectedInput(PayloadTypesInput):
     """What to compare the tag of the path with, and the moments of interest.
 
     `from_rev` or `from_at` is the past state of the tag. `to` is the other state, by default the present of the same tag.
     `base` are further tags after that of the path.
     """
 
-    also_known = MEMBERS_OF_READS
     base = OneOrManyField(TextField(max_length=NAME_LENGTH), required=False)
     from_rev = OneOrManyField(NumberField(allow_null=True), required=False)
     from_at = TextField(required=False)
@@ -127,7 +127,6 @@ class AffectedInput(Input):
     moments = MomentsField(MAX_AFFECTED_MOMENTS, required=False)
     since = MomentField(required=False)
     until = MomentField(required=False)
-    payload_type = TextField(max_length=NAME_LENGTH, required=False)
     by = serializers.ChoiceField(choices=["url", "checksum"], default="url")
 
 
@@ -163,7 +162,7 @@ class DifferencesView(StrictView):
     compare it, with its base, with the base. `base_a` may be repeated; `rev_a` is then given for each tag.
     """
 
-    repeatable = ("base_a", "rev_a", "base_b", "rev_b")
+    repeatable = ("base_a", "rev_a", "base_b", "rev_b", *PAYLOAD_TYPES)
 
     query = [*_state_parameters("a"), *_state_parameters("b"), *WINDOW, KEY, SUMMARY]
 
@@ -185,7 +184,7 @@ class DifferencesView(StrictView):
         scope = Scope(
             read_tags(lists, TagParameters("base_a", "rev_a", "at_a"), a),
             read_tags(lists, TagParameters("base_b", "rev_b", "at_b"), b),
-            read_payload_type(query),
+            parse_payload_types(lists),
             read_window(query),
             _read_key(query.get("by", Key.URL)),
         )
@@ -193,7 +192,7 @@ class DifferencesView(StrictView):
         window = scope.window
         parts = (
             len(scope.a),
-            scope.payload_type,
+            tuple(scope.payload_types),
             *window.start,
             *window.end,
             scope.key.value,
@@ -236,7 +235,7 @@ class AffectedView(StrictView):
         scope = Scope(
             tags_of(values, TagParameters("base", "from_rev", "from_at"), name),
             tags_of(other, TagParameters("base"), other["tag"]),
-            values.get("payload_type"),
+            payload_types_of(values),
             window_between(values.get("since", Moment(0, 0)), values.get("until", END_OF_TIME)),
             _read_key(values["by"]),
         )

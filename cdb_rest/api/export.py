@@ -16,6 +16,7 @@ from cdb_rest.api.base.windows import WINDOW, read_selection
 from cdb_rest.exports.export import Form, Selection, Source, export, find_source
 from cdb_rest.http.caching import REVISION_HEADER, Resource, conditional_get, headers_of
 from cdb_rest.lookup.model import past_state
+from cdb_rest.parsing.parameters import PAYLOAD_TYPES
 from cdb_rest.rules.errors import InvalidInputError, invalid_field
 from cdb_rest.rules.names import CONTROL_CHARACTER
 
@@ -34,6 +35,7 @@ class ExportView(StrictView):
     """
 
     query = QUERY
+    repeatable = PAYLOAD_TYPES
 
     @extend_schema(
         summary="Export a global tag",
@@ -74,7 +76,7 @@ def _resource(selection: Selection, form: Form) -> Resource | None:
     if selection.as_of is None:
         return None
     window = selection.window
-    parts = (selection.payload_type, *window.start, *window.end, settings.CDB_IOV_MODE, form.value)
+    parts = (selection.payload_types, *window.start, *window.end, settings.CDB_IOV_MODE, form.value)
     return Resource.export(selection.global_tag, selection.as_of, *parts)
 
 
@@ -93,6 +95,6 @@ def _read_form(query: Mapping[str, str]) -> Form:
 
 
 def _file_name(selection: Selection, form: Form) -> str:
-    """The name of the file, from those of tag and payload type, with `_` for slashes and control characters."""
-    parts = [selection.global_tag, *([selection.payload_type] if selection.payload_type else [])]
+    """The name of the file, from those of the tag and the only payload type, with `_` for slashes and control characters."""
+    parts = [selection.global_tag, *(selection.payload_types if len(selection.payload_types) == 1 else ())]
     return f"{CONTROL_CHARACTER.sub('_', '-'.join(parts)).replace('/', '_')}.{form}"

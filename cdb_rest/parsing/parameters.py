@@ -23,8 +23,10 @@ from cdb_rest.rules.moment import OPEN, Moment
 INTEGER = re.compile(r"-?[0-9]{1,30}", re.ASCII)
 # The parameters that ask for a state in the past.
 PAST = ("rev", "at")
+# The parameters that select payload types; the second one is an alias.
+PAYLOAD_TYPES = ("payloadType", "payload_type")
 # The names of parameters and members that would change what a request does. They are errors where they have no meaning.
-SIGNIFICANT = (*PAST, "revision", "strict", "dry_run", "payloadType", "payload_type")
+SIGNIFICANT = (*PAST, "revision", "strict", "dry_run", *PAYLOAD_TYPES)
 # Shorter names resemble too many others.
 RESEMBLING_LENGTH = 5
 # The service's own paths, except `whoami`, which accepts no body. No path of nopayloaddb has one of these prefixes.
@@ -89,6 +91,21 @@ def parse_moment_text(name: str, text: str) -> Moment:
     if moment is None:
         raise invalid_field(name, f"{name} must be major,minor, two integers from 0 to {OPEN} (got {text}).")
     return moment
+
+
+def parse_payload_types(lists: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """The names of payload types that a query string selects, sorted and without repetitions; empty if it selects none.
+
+    `lists` has the values of each parameter. Each value of `PAYLOAD_TYPES` is a name, or names separated by commas. Raises
+    `InvalidInputError` for an empty name.
+    """
+    given = [(parameter, text) for parameter in PAYLOAD_TYPES for text in lists.get(parameter, ())]
+    for parameter, text in given:
+        if "" in text.split(","):
+            raise invalid_field(
+                parameter, f"{parameter} must not have an empty name; leave it out to get all of them (got {text})."
+            )
+    return tuple(sorted({name for _, text in given for name in text.split(",")}))
 
 
 def parse_flag(name: str, text: str | None) -> bool:

@@ -74,7 +74,7 @@ def _difference(query: QueryDict, name: str, payload_type: str, axis: Axis) -> d
     if against is None:
         return {}
     tags = [(name, against)], [(name, inputs.revision(query))]
-    return {"differs": differing(Scope(*tags, payload_type, axis.window).read(), axis)}
+    return {"differs": differing(Scope(*tags, [payload_type], axis.window).read(), axis)}
 
 
 @page
@@ -89,7 +89,7 @@ def rows(request: HttpRequest, name: str) -> HttpResponse:
     start = axis.moment_at(pixel)
     end = axis.moment_at(pixel + 1) if pixel + 1 < axis.width else axis.window.end
     window = Interval(start, end if end > start else axis.part(pixel / axis.width, (pixel + 1) / axis.width).window.end)
-    source = find_source(Selection(name, payload_type, window, inputs.revision(query)))
+    source = find_source(Selection(name, (payload_type,), window, inputs.revision(query)))
     gap_since = last_end(found.lists[payload_type][0], window.start)
     return show(
         request,

@@ -90,6 +90,9 @@ SHORT = [
     environ(query=GOOD + "&strict=1"),
     environ(query=GOOD + "&shape=dict&strict=0&unknown=1"),
     environ(query="gtName=M%C3%BCller+%26+S%c3%B6hne%2B1&majorIOV=5&minorIOV=0"),
+    environ(query=GOOD + "&payloadType=Gain"),
+    environ(query=GOOD + "&payload_type=Gain%2CNoise&shape=dict"),
+    environ(query=GOOD + "&payloadType=missing"),
     environ(query="gtName=%ff&majorIOV=5&minorIOV=0"),
     environ(query="gtName=missing&majorIOV=5&minorIOV=0"),
     environ(query="gtName=tag&majorIOV=9223372036854775807&minorIOV=9223372036854775807"),
@@ -189,6 +192,7 @@ def test_a_whole_tag_is_confirmed_without_django(ask, tag, query):
     [
         ("globalTags", "page=1", {}),
         ("globalTags", "unknown=1", {}),
+        ("payloadiovs/", f"{GOOD}&payloadType=Gain&payloadType=Noise", {}),
         ("payloadiovs/", f"{GOOD}&Strict=1", {}),
         ("payloadiovs/", f"{GOOD}&revision=1", {}),
         ("globalTag/a/b", "light", {}),
