@@ -10,7 +10,7 @@ from rest_framework.views import APIView
 from cdb_rest.api.base.conversion import Document, Shape, document_of, one_of
 from cdb_rest.api.base.descriptions import AS_OF, in_path, request_example, response_example
 from cdb_rest.api.base.json_stream import can_detect_truncation
-from cdb_rest.api.base.paging import Browser, wants_page
+from cdb_rest.api.base.paging import Browser
 from cdb_rest.api.base.views import OptionalBodyView, Statement, respond_hot
 from cdb_rest.api.base.writes import WRITE_PARAMETERS, read_origin, respond_to_write
 from cdb_rest.api.examples import GLOBAL_TAG, LIGHT_GLOBAL_TAG, NESTED_GLOBAL_TAG, STATUS, page_of
@@ -93,7 +93,7 @@ class GlobalTagListView(APIView):
         examples=[response_example([GLOBAL_TAG]), response_example(page_of(GLOBAL_TAG, 1), "With page=1")],
     )
     def get(self, request: Request) -> HttpResponseBase:
-        if wants_page(request.query_params):
+        if GLOBAL_TAGS.wants_page(request.query_params):
             return Response(GLOBAL_TAGS.page(request.query_params))
         return respond_hot(request, Hot.GLOBAL_TAGS)
 
@@ -135,7 +135,7 @@ class NestedGlobalTagListView(_CreatesGlobalTag):
         examples=[response_example([NESTED_GLOBAL_TAG]), response_example(page_of(GLOBAL_TAG, 1), "With page=1")],
     )
     def get(self, request: Request) -> HttpResponseBase:
-        if wants_page(request.query_params):
+        if GLOBAL_TAGS.wants_page(request.query_params):
             return Response(GLOBAL_TAGS.page(request.query_params))
         return stream_global_tags(GlobalTag.objects.all())
 

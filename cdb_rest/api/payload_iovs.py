@@ -14,7 +14,7 @@ from cdb_rest.api.base.conversion import Document, Shape, document, document_of,
 from cdb_rest.api.base.descriptions import in_path, request_example, response_example
 from cdb_rest.api.base.json import dump
 from cdb_rest.api.base.json_stream import array, respond
-from cdb_rest.api.base.paging import Browser, wants_page
+from cdb_rest.api.base.paging import Browser
 from cdb_rest.api.base.views import OptionalBodyView, Statement
 from cdb_rest.api.base.writes import WRITE_PARAMETERS, read_origin, respond_to_write
 from cdb_rest.api.examples import PAYLOAD_IOV, page_of
@@ -144,7 +144,7 @@ class PayloadIOVListView(APIView):
         ],
     )
     def get(self, request: Request) -> HttpResponseBase:
-        if wants_page(request.query_params):
+        if PAYLOAD_IOVS.wants_page(request.query_params):
             return Response(PAYLOAD_IOVS.page(request.query_params))
         return stream_payload_iovs(PayloadIOV.objects.all())
 

@@ -9,7 +9,7 @@ from rest_framework.views import APIView
 
 from cdb_rest.api.base.conversion import Document, document, document_of
 from cdb_rest.api.base.descriptions import in_path, request_example, response_example
-from cdb_rest.api.base.paging import Browser, wants_page
+from cdb_rest.api.base.paging import Browser
 from cdb_rest.api.base.views import OptionalBodyView, Statement, StrictView
 from cdb_rest.api.base.writes import WRITE_PARAMETERS, read_origin, respond_to_write
 from cdb_rest.api.examples import COUNTED_PAYLOAD_LIST, NESTED_PAYLOAD_LIST, page_of
@@ -72,7 +72,7 @@ class PayloadListListView(APIView):
         ],
     )
     def get(self, request: Request) -> HttpResponseBase:
-        if wants_page(request.query_params):
+        if PAYLOAD_LISTS.wants_page(request.query_params):
             return Response(PAYLOAD_LISTS.page(request.query_params))
         return stream_payload_lists(PayloadList.objects.all())
 
