@@ -21,7 +21,7 @@ from cdb_rest.observe.request_context import TIMING_HEADER, RequestContext, cont
 from cdb_rest.observe.request_observer import route_of
 from cdb_rest.parsing.parameters import NAMED, NAMED_LENGTH
 from cdb_rest.rules.access import All, Role
-from cdb_rest.rules.errors import InvalidInputError, InvalidTokenError, UnknownParameterError
+from cdb_rest.rules.errors import InvalidInputError, InvalidTokenError, UnknownParameterError, quoted
 
 # The name of the URL pattern of all paths without a route.
 NOT_FOUND = "not_found"
@@ -114,7 +114,7 @@ class EdgeMiddleware:
             )
         length = request.META.get("CONTENT_LENGTH") or "0"
         if not length.isdecimal():
-            return error_response(400, "length_required", f"Content-Length must be a number (got {length}).")
+            return error_response(400, "length_required", f"Content-Length must be a number (got {quoted(length)}).")
         if int(length) and request.META.get("HTTP_CONTENT_ENCODING", "").lower() not in ("", "identity"):
             return error_response(
                 415,

@@ -6,7 +6,7 @@ from cdb_rest.analysis.contents import Contents, read_contents
 from cdb_rest.api.base.windows import window_between
 from cdb_rest.parsing.parameters import parse_as_of, parse_moment_text
 from cdb_rest.rules.as_of import AsOf
-from cdb_rest.rules.errors import InvalidInputError, PayloadListNotFoundError
+from cdb_rest.rules.errors import InvalidInputError, PayloadListNotFoundError, quoted
 from cdb_rest.rules.moment import END_OF_TIME, Interval, Moment
 
 # The labels of fields, for errors.
@@ -59,5 +59,5 @@ def contents(query: Mapping[str, str], name: str, payload_type: str | None = Non
     """
     found = read_contents([(name, revision(query))], [payload_type] if payload_type else ())
     if payload_type and not found.lists:
-        raise PayloadListNotFoundError(f"of type {payload_type} in global tag {name}")
+        raise PayloadListNotFoundError(described=f"of type {quoted(payload_type)} in global tag {quoted(name)}")
     return found

@@ -18,6 +18,7 @@ from django.test import Client, override_settings
 
 from cdb.env import ROOT
 from cdb_rest.access import api_tokens, memory, rules
+from cdb_rest.api.base import suggestions
 from cdb_rest.api.base.authorization import REFUSED
 from cdb_rest.http.security import HEADERS
 from cdb_rest.models import PayloadType
@@ -57,6 +58,7 @@ def _left_behind() -> None:
     rules.forget()
     api_tokens.forget()
     memory.forget_failures()
+    suggestions.forget()
 
 
 @pytest.fixture(autouse=True)

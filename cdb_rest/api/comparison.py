@@ -42,7 +42,7 @@ from cdb_rest.parsing.fields import (
     read_body,
 )
 from cdb_rest.parsing.parameters import PAYLOAD_TYPES, parse_flag, parse_payload_types
-from cdb_rest.rules.errors import invalid_field
+from cdb_rest.rules.errors import invalid_field, quoted
 from cdb_rest.rules.moment import END_OF_TIME, Moment
 from cdb_rest.rules.names import NAME_LENGTH
 
@@ -244,7 +244,7 @@ class AffectedView(StrictView):
 
 def _read_key(text: str) -> Key:
     if text not in [*Key]:
-        raise invalid_field("by", f"by must be {' or '.join(Key)} (got {text}).")
+        raise invalid_field("by", f"by must be {' or '.join(Key)} (got {quoted(text)}).")
     return Key(text)
 
 

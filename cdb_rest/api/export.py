@@ -17,7 +17,7 @@ from cdb_rest.exports.export import Form, Selection, Source, export, find_source
 from cdb_rest.http.caching import REVISION_HEADER, Resource, conditional_get, headers_of
 from cdb_rest.lookup.model import past_state
 from cdb_rest.parsing.parameters import PAYLOAD_TYPES
-from cdb_rest.rules.errors import InvalidInputError, invalid_field
+from cdb_rest.rules.errors import InvalidInputError, invalid_field, quoted
 from cdb_rest.rules.names import CONTROL_CHARACTER
 
 MEDIA_TYPES = {Form.CSV: "text/csv; charset=utf-8", Form.JSONL: "application/x-ndjson"}
@@ -90,7 +90,7 @@ def _headers_of(source: Source, selection: Selection, resource: Resource | None)
 def _read_form(query: Mapping[str, str]) -> Form:
     form = query.get("format", Form.CSV)
     if form not in [*Form]:
-        raise invalid_field("format", f"format must be {' or '.join(Form)} (got {form}).")
+        raise invalid_field("format", f"format must be {' or '.join(Form)} (got {quoted(form)}).")
     return Form(form)
 
 

@@ -26,7 +26,7 @@ from cdb_rest.parsing.parameters import (
     parse_tag,
 )
 from cdb_rest.rules.as_of import TagState
-from cdb_rest.rules.errors import invalid_field
+from cdb_rest.rules.errors import invalid_field, quoted
 from cdb_rest.rules.moment import Interval, Mode
 
 # The names in `SIGNIFICANT` that a lookup knows.
@@ -177,7 +177,7 @@ def read_query(parameters: Mapping[str, str]) -> LookupQuery:
     tag = parse_tag(parameters)
     shape = parameters.get("shape", "list")
     if shape not in ("list", "dict"):
-        raise invalid_field("shape", f"shape must be list or dict (got {shape}).")
+        raise invalid_field("shape", f"shape must be list or dict (got {quoted(shape)}).")
     return LookupQuery(
         tag=tag,
         moment=parse_moment(("majorIOV", "minorIOV"), (parameters.get("majorIOV"), parameters.get("minorIOV"))),

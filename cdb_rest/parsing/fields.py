@@ -44,12 +44,12 @@ class NameField(TextField):
 class NumberField(serializers.Field[int, Any, Any, Any]):
     """An integer in 0…2^63-1: a JSON number without a fraction, or a string of digits."""
 
-    default_error_messages = {"invalid": "An integer from 0 to 9223372036854775807 is required."}
+    default_error_messages = {"invalid": "An integer from 0 to 9223372036854775807 is required (got {given})."}
 
     def to_internal_value(self, data: Any) -> int:
         number = parse_integer(data)
         if number is None or not 0 <= number <= OPEN:
-            self.fail("invalid")
+            self.fail("invalid", given=_shown(data))
         return number
 
 
@@ -60,7 +60,7 @@ class RevisionField(serializers.Field[str | None, Any, Any, Any]):
     It is stored as a string, with its leading zeros. An empty string means no revision.
     """
 
-    default_error_messages = {"invalid": "A revision is a number from 0 to 9223372036854775807."}
+    default_error_messages = {"invalid": "A revision is a number from 0 to 9223372036854775807 (got {given})."}
 
     def to_internal_value(self, data: Any) -> str | None:
         if data == "":
@@ -68,7 +68,7 @@ class RevisionField(serializers.Field[str | None, Any, Any, Any]):
         number = parse_integer(data)
         # "-0" is no negative number, but it is not stored as a revision either.
         if number is None or number > OPEN or not str(data).isdigit() or len(str(data)) > REVISION_LENGTH:
-            self.fail("invalid")
+            self.fail("invalid", given=_shown(data))
         return str(data)
 
 
@@ -120,7 +120,7 @@ class MomentsField(serializers.Field[list[Moment], Any, Any, Any]):
     default_error_messages = {
         "invalid": "An array of moments is required.",
         "moment": "The moment with the index {index} must be an array of two integers, [major, minor], each from 0 to "
-        "9223372036854775807.",
+        "9223372036854775807 (got {given}).",
         "most": "At most {most} moments are accepted (got {count}).",
     }
 
@@ -137,7 +137,7 @@ class MomentsField(serializers.Field[list[Moment], Any, Any, Any]):
         for index, one in enumerate(data):
             moment = _moment(one)
             if moment is None:
-                self.fail("moment", index=index)
+                self.fail("moment", index=index, given=_shown(one))
             moments.append(moment)
         return moments
 

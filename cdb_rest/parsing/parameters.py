@@ -16,7 +16,7 @@ from typing import Any
 from rest_framework.request import Request
 
 from cdb_rest.rules.as_of import AsOf
-from cdb_rest.rules.errors import invalid_field
+from cdb_rest.rules.errors import invalid_field, quoted
 from cdb_rest.rules.moment import OPEN, Moment
 
 # Valid numbers have fewer digits. The limit avoids the conversion of long texts.
@@ -65,7 +65,9 @@ def parse_number(name: str, text: str | None) -> int:
     """
     number = parse_integer(text)
     if number is None or not 0 <= number <= OPEN:
-        raise invalid_field(name, f"{name} must be an integer from 0 to {OPEN} (got {text or 'nothing'}).")
+        raise invalid_field(
+            name, f"{name} must be an integer from 0 to {OPEN} (got {quoted(text) if text else 'nothing'})."
+        )
     return number
 
 
@@ -89,7 +91,7 @@ def parse_moment_text(name: str, text: str) -> Moment:
     """The moment of a text in the format `major,minor`. `name` is that of the parameter. Raises `InvalidInputError`."""
     moment = moment_of(text.split(","))
     if moment is None:
-        raise invalid_field(name, f"{name} must be major,minor, two integers from 0 to {OPEN} (got {text}).")
+        raise invalid_field(name, f"{name} must be major,minor, two integers from 0 to {OPEN} (got {quoted(text)}).")
     return moment
 
 
@@ -103,7 +105,8 @@ def parse_payload_types(lists: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     for parameter, text in given:
         if "" in text.split(","):
             raise invalid_field(
-                parameter, f"{parameter} must not have an empty name; leave it out to get all of them (got {text})."
+                parameter,
+                f"{parameter} must not have an empty name; leave it out to get all of them (got {quoted(text)}).",
             )
     return tuple(sorted({name for _, text in given for name in text.split(",")}))
 
@@ -115,7 +118,9 @@ def parse_flag(name: str, text: str | None) -> bool:
     """
     values = {"": True, "1": True, "true": True, "0": False, "false": False, None: False}
     if text not in values:
-        raise invalid_field(name, f"{name} must be 1, true or empty for on, or 0 or false for off (got {text}).")
+        raise invalid_field(
+            name, f"{name} must be 1, true or empty for on, or 0 or false for off (got {quoted(text)})."
+        )
     return values[text]
 
 
@@ -139,7 +144,7 @@ def _parse_time(name: str, text: str) -> datetime:
         # PostgreSQL accepts no offsets of 16 hours or more, and Python accepts them up to 24.
         return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
-        raise invalid_field(name, f"{name} must be a time such as 2026-11-24T12:00:00Z (got {text}).") from None
+        raise invalid_field(name, f"{name} must be a time such as 2026-11-24T12:00:00Z (got {quoted(text)}).") from None
 
 
 def is_light(text: str | None) -> bool:
@@ -191,9 +196,9 @@ def _differ_by_a_letter(a: str, b: str) -> bool:
 
 
 def _message(name: str, known: Collection[str]) -> str:
-    meant = significant_name(name)
+    meant, shown = significant_name(name), name if name.isidentifier() else quoted(name)
     # With this cutoff, `rev` is near to `revision`.
     nearest = [meant] if meant in known else get_close_matches(name, known, n=1, cutoff=0.5)
     if nearest:
-        return f"{name} is not known here; did you mean {nearest[0]}?"
-    return f"{name} is not known here{f'; {meant} has no meaning for this request, leave it out' if meant else ''}."
+        return f"{shown} is not known here; did you mean {nearest[0]}?"
+    return f"{shown} is not known here{f'; {meant} has no meaning for this request, leave it out' if meant else ''}."

@@ -15,7 +15,7 @@ from rest_framework import serializers
 from cdb_rest.api.base.conversion import Document, Shape, documents, one_of
 from cdb_rest.connections.snapshot import long_reads
 from cdb_rest.parsing.parameters import parse_integer
-from cdb_rest.rules.errors import InvalidInputError, invalid_field
+from cdb_rest.rules.errors import InvalidInputError, invalid_field, quoted
 from cdb_rest.rules.moment import OPEN
 
 PAGE_SIZE = 25
@@ -132,7 +132,7 @@ def _number(query: QueryDict, name: str, *, default: int, largest: int) -> int:
     text = query.get(name)
     number = default if text is None else parse_integer(text)
     if number is None or not 1 <= number <= largest:
-        raise invalid_field(name, f"{name} must be an integer from 1 to {largest} (got {text}).")
+        raise invalid_field(name, f"{name} must be an integer from 1 to {largest} (got {quoted(text)}).")
     return number
 
 
