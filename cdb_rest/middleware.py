@@ -13,6 +13,7 @@ from django.urls import ResolverMatch, resolve
 from cdb_rest.access.authentication import permissions_of_session
 from cdb_rest.api.base.authorization import REFUSED
 from cdb_rest.api.base.errors import error_response, handle
+from cdb_rest.api.base.views import check_names
 from cdb_rest.api.service import metrics
 from cdb_rest.http.caching import fails_precondition
 from cdb_rest.http.security import HEADERS, PAGE_HEADERS, POLICY, SAFE_METHODS
@@ -20,7 +21,7 @@ from cdb_rest.observe.request_context import TIMING_HEADER, RequestContext, cont
 from cdb_rest.observe.request_observer import route_of
 from cdb_rest.parsing.parameters import NAMED, NAMED_LENGTH
 from cdb_rest.rules.access import All, Role
-from cdb_rest.rules.errors import InvalidInputError, InvalidTokenError
+from cdb_rest.rules.errors import InvalidInputError, InvalidTokenError, UnknownParameterError, quoted
 
 # The name of the URL pattern of all paths without a route.
 NOT_FOUND = "not_found"
@@ -75,13 +76,17 @@ class EdgeMiddleware:
     def process_view(
         request: HttpRequest, view: Callable[..., HttpResponse], *_arguments: Any, **_named: Any
     ) -> HttpResponse | None:
-        """The error response for a repeated query parameter that the view does not accept, if it is one of Django REST framework.
+        """The error response for query parameters that a view of Django REST framework does not accept; otherwise None.
 
-        Of the repeated values, only one would count otherwise.
+        These are repeated ones, of which only one would count, and those that `check_names` refuses.
         """
         view_class = getattr(view, "cls", None)
         if view_class is None:
             return None
+        try:
+            check_names(view_class, request)
+        except UnknownParameterError as error:
+            return handle(error, {})
         accepted = getattr(view_class, "repeatable", ())
         names = [name for name, values in request.GET.lists() if len(values) > 1 and name not in accepted]
         if not names:
@@ -109,7 +114,7 @@ class EdgeMiddleware:
             )
         length = request.META.get("CONTENT_LENGTH") or "0"
         if not length.isdecimal():
-            return error_response(400, "length_required", f"Content-Length must be a number (got {length}).")
+            return error_response(400, "length_required", f"Content-Length must be a number (got {quoted(length)}).")
         if int(length) and request.META.get("HTTP_CONTENT_ENCODING", "").lower() not in ("", "identity"):
             return error_response(
                 415,

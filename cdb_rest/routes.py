@@ -82,7 +82,7 @@ ROUTES = (
     Route(
         "lookup.LookupView", ("payloadiovs/", "payload-iovs/query/"),
         pool=Pool.LOOKUPS, is_cached=True, hot=Hot.LOOKUP,
-        queries={MOMENT: 1, f"{MOMENT}&rev=2": 1, f"{MOMENT}&gtName=tag0": 5},
+        queries={MOMENT: 1, f"{MOMENT}&payloadType=Type0": 1, f"{MOMENT}&rev=2": 1, f"{MOMENT}&gtName=tag0": 5},
         # For one moment; each further one may add a statement.
         reads_by_post={'{"gtName": "tag0", "moments": [[1, 0]]}': 10},
     ),
@@ -184,7 +184,7 @@ ROUTES = (
     Route("reverting.GlobalTagRevertView", ("global-tags/<str:name>/revert",), writes=Role.MANAGER),
     Route(
         "export.ExportView", ("global-tags/<str:name>/export",), pool=Pool.HEAVY,
-        queries={"": 5, "payload_type=Type0&format=jsonl": 7, "rev=2": 5, "payload_type=Type0&rev=2": 6},
+        queries={"": 5, "payload_type=Type0&format=jsonl": 6, "rev=2": 5, "payload_type=Type0&rev=2": 6},
     ),
     Route(
         "comparison.DifferencesView", ("global-tags/<str:a>/diff/<str:b>",), pool=Pool.HEAVY,

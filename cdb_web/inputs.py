@@ -6,7 +6,7 @@ from cdb_rest.analysis.contents import Contents, read_contents
 from cdb_rest.api.base.windows import window_between
 from cdb_rest.parsing.parameters import parse_as_of, parse_moment_text
 from cdb_rest.rules.as_of import AsOf
-from cdb_rest.rules.errors import InvalidInputError
+from cdb_rest.rules.errors import InvalidInputError, PayloadListNotFoundError, quoted
 from cdb_rest.rules.moment import END_OF_TIME, Interval, Moment
 
 # The labels of fields, for errors.
@@ -53,5 +53,11 @@ def window(query: Mapping[str, str]) -> Interval | None:
 
 
 def contents(query: Mapping[str, str], name: str, payload_type: str | None = None) -> Contents:
-    """The payload lists of a tag, in the revision `rev` if it is given. Raises the errors of `read_contents`."""
-    return read_contents([(name, revision(query))], payload_type)
+    """The payload lists of a tag, in the revision `rev` if it is given; with `payload_type`, only the list of this type.
+
+    Raises the errors of `read_contents`, or `PayloadListNotFoundError` if the tag has no such list.
+    """
+    found = read_contents([(name, revision(query))], [payload_type] if payload_type else ())
+    if payload_type and not found.lists:
+        raise PayloadListNotFoundError(described=f"of type {quoted(payload_type)} in global tag {quoted(name)}")
+    return found

@@ -1,6 +1,16 @@
 -- Export and import, and seeding.
 
 
+-- name: missing_payload_type
+-- The first name in byte order that no payload type has; no row if there is none. Parameters: names text[].
+-- Expected plan: an Index Only Scan of the names for each of them.
+SELECT wanted.name
+FROM unnest(%(names)s::text[]) AS wanted (name)
+WHERE NOT EXISTS (SELECT FROM "PayloadType" AS payload_type WHERE payload_type.name = wanted.name)
+ORDER BY wanted.name COLLATE "C"
+LIMIT 1
+
+
 -- name: export_settings
 -- Set the statement timeout of this transaction, and make its statements use indexes in order instead of sorting.
 -- Parameters: milliseconds text: the timeout (null: unchanged).
@@ -10,7 +20,7 @@ SELECT set_config('statement_timeout', coalesce(%(milliseconds)s, current_settin
 
 -- name: export_rows
 -- The rows of an export: the IOVs of a global tag's payload lists, by payload type name in byte order, then by start.
--- Parameters: tag_id bigint; payload_type_id bigint (null: all); since, until numeric: the window as combined moments, until
+-- Parameters: tag_id bigint; payload_types text[] (null: all); since, until numeric: the window as combined moments, until
 --   exclusive; since_major, since_minor bigint: since in two parts; inclusive boolean: whether ends are inclusive.
 -- Each list has the rows that start in the window and, before them, the row that is valid at its first moment.
 -- There is no sort of the whole result: lists are read in order, and the rows of each list in the order of the index, so that
@@ -34,7 +44,7 @@ FROM (
     FROM "PayloadList" AS list
     JOIN "PayloadType" AS payload_type ON payload_type.id = list.payload_type_id
     WHERE list.global_tag_id = %(tag_id)s
-        AND (%(payload_type_id)s::bigint IS NULL OR list.payload_type_id = %(payload_type_id)s)
+        AND (%(payload_types)s::text[] IS NULL OR payload_type.name = ANY(%(payload_types)s::text[]))
     ORDER BY payload_type.name COLLATE "C"
 ) AS list
 CROSS JOIN LATERAL (
@@ -47,7 +57,7 @@ CROSS JOIN LATERAL (
 
 -- name: export_past_rows
 -- The rows of an export of the past: those of `export_rows`, for the payload lists and their versions after a change.
--- Parameters: tag_id, number bigint: tag and change; payload_type text (null: all); and the window of `export_rows`.
+-- Parameters: tag_id, number bigint: tag and change; payload_types text[] (null: all); and the window of `export_rows`.
 -- The row that was valid at the first moment of the window is found as by the function cdb_lookup_at.
 -- Lists are read in order. The present rows of a list have the order of the index; only the superseded ones are sorted.
 -- Expected plan: for each list a Merge Append of an Index Only Scan Backward of payload_iov_lookup and a Sort.
@@ -93,7 +103,7 @@ FROM (
     CROSS JOIN LATERAL cdb_version_at(member.payload_list_id, %(number)s) AS list_version (number)
     WHERE member.tag_id = %(tag_id)s AND member.added_in <= %(number)s
         AND (member.removed_in IS NULL OR member.removed_in > %(number)s)
-        AND (%(payload_type)s::text IS NULL OR member.payload_type = %(payload_type)s)
+        AND (%(payload_types)s::text[] IS NULL OR member.payload_type = ANY(%(payload_types)s::text[]))
     ORDER BY member.payload_type COLLATE "C"
 ) AS list
 CROSS JOIN LATERAL (

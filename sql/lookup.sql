@@ -42,6 +42,28 @@ CROSS JOIN LATERAL (
 WHERE list.global_tag_id = %(tag_id)s
 
 
+-- name: similar_global_tags
+-- Names of global tags that are candidates for a misspelt one: at most 100, those first that have the same first or last half.
+-- Parameters: name text; half integer: half of its length.
+-- Expected plan: a Seq Scan of the tags. It is read after an error only.
+SELECT name
+FROM "GlobalTag"
+WHERE abs(char_length(name) - char_length(%(name)s)) <= 3
+ORDER BY (left(lower(name), %(half)s) = left(lower(%(name)s), %(half)s))::integer
+    + (right(lower(name), %(half)s) = right(lower(%(name)s), %(half)s))::integer DESC, id DESC
+LIMIT 100
+
+
+-- name: similar_payload_types
+-- The same as `similar_global_tags`, for payload types.
+SELECT name
+FROM "PayloadType"
+WHERE abs(char_length(name) - char_length(%(name)s)) <= 3
+ORDER BY (left(lower(name), %(half)s) = left(lower(%(name)s), %(half)s))::integer
+    + (right(lower(name), %(half)s) = right(lower(%(name)s), %(half)s))::integer DESC, id DESC
+LIMIT 100
+
+
 -- name: call_lookup
 -- The result of a lookup with its validators: one row, whose columns are all null if there is no such tag.
 -- Parameters: tag text; major, minor bigint; only_valid, inclusive, as_objects boolean (see `lookup`);

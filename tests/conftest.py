@@ -18,6 +18,7 @@ from django.test import Client, override_settings
 
 from cdb.env import ROOT
 from cdb_rest.access import api_tokens, memory, rules
+from cdb_rest.api.base import suggestions
 from cdb_rest.api.base.authorization import REFUSED
 from cdb_rest.http.security import HEADERS
 from cdb_rest.models import PayloadType
@@ -57,6 +58,7 @@ def _left_behind() -> None:
     rules.forget()
     api_tokens.forget()
     memory.forget_failures()
+    suggestions.forget()
 
 
 @pytest.fixture(autouse=True)
@@ -113,7 +115,7 @@ class Api:
             assert not text and not {"Content-Type", "Content-Length"} & set(response.headers)
         elif method != "HEAD":
             assert is_file or response["Content-Type"] == "application/json", (response["Content-Type"], text[:200])
-            assert text, "empty body"
+            assert text or is_file, "empty body"
         assert response.has_header("Cache-Control")
         assert HEADERS.items() <= dict(response.items()).items()
         document = json.loads(text) if text and not is_file else None

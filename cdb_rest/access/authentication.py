@@ -1,5 +1,6 @@
 """Authentication: the principal of a request, from its token, its session, its proxy's user or its network."""
 
+import re
 from collections.abc import Mapping
 from http.cookies import CookieError, SimpleCookie
 from importlib import import_module
@@ -15,12 +16,14 @@ from cdb_rest.access import api_tokens, issuers, jwt_tokens, memory, rules
 from cdb_rest.access.memory import cache
 from cdb_rest.observe.request_context import actor_of, address_of, context_of, user_of
 from cdb_rest.rules.access import ANY, PREFIX, Permission, Principal, Role, digest_of
-from cdb_rest.rules.errors import InvalidTokenError, TooManyAttemptsError
+from cdb_rest.rules.errors import InvalidTokenError, TooManyAttemptsError, quoted
 
 KEY = "cdb.principal"
 # A longer header than any issuer's tokens need. gunicorn and nginx have limits of about this size, too.
 MAX_TOKEN_LENGTH = 8000
 SESSION = "session"
+# The schemes that a message may show.
+SCHEME = re.compile("[A-Za-z-]{1,12}")
 # Whether tokens were valid at their last verification. The limit on invalid tokens does not apply to those that were, because
 # many clients can have the same address.
 _valid = cache("valid tokens", 600)
@@ -47,7 +50,7 @@ def principal_of(environ: dict[str, Any]) -> Principal:
 
 def _principal(environ: Mapping[str, Any]) -> Principal:
     if not settings.CDB_OPEN_WRITES:
-        return _identify(environ) or Principal(actor_of(environ))
+        return _identify(environ) or Principal(actor_of(environ), lacks=_lack(environ))
     try:
         # The rules, which would give permissions to proxies' users and networks, are not needed.
         found = _by_token(environ) or _by_session(environ)
@@ -80,6 +83,17 @@ def _by_token(environ: Mapping[str, Any]) -> Principal | None:
         raise
     _valid.set(digest, True)
     return principal
+
+
+def _lack(environ: Mapping[str, Any]) -> str:
+    """What is wrong with the Authorization header of a request without a token. A header that may be a secret is not shown."""
+    header = environ.get("HTTP_AUTHORIZATION", "").strip()
+    if not header:
+        return "the request has no header Authorization; send Authorization: Bearer <token>"
+    scheme, separator, _ = header.partition(" ")
+    if separator and SCHEME.fullmatch(scheme):
+        return f"the scheme of the header Authorization is {quoted(scheme)}; use Bearer"
+    return "the header Authorization has no scheme; use Bearer"
 
 
 def _verify(token: str) -> Principal:

@@ -13,13 +13,12 @@ from typing import Any, NamedTuple, TypeVar
 from django.db import connection
 
 from cdb_rest import named_sql
-from cdb_rest.exports.export import check_payload_type
+from cdb_rest.exports.export import check_payload_types
 from cdb_rest.history.contents import find_past, past_lists
 from cdb_rest.lookup.model import State, past_state
 from cdb_rest.lookup.shared_reads import read_state
 from cdb_rest.models import PayloadList
 from cdb_rest.rules.as_of import AsOf, TagState
-from cdb_rest.rules.errors import PayloadListNotFoundError
 from cdb_rest.rules.moment import Interval, Moment
 
 SETTINGS = named_sql.load("analysis_settings")
@@ -70,25 +69,17 @@ class Contents:
         return replace(self, lists={name: lists for name, lists in self.lists.items() if name in payload_types})
 
 
-def read_contents(
-    tags: Sequence[TagState], payload_type: str | None = None, *, may_lack_list: bool = False
-) -> Contents:
-    """The contents of tags in the present or in the past; only the lists of `payload_type`, unless it is None.
+def read_contents(tags: Sequence[TagState], payload_types: Collection[str] = ()) -> Contents:
+    """The contents of tags in the present or in the past; only the lists of `payload_types`, unless it is empty.
 
-    Raises `GlobalTagNotFoundError`, and for the past the other errors of `find_past`. If no tag has a list of
-    `payload_type`, raises `PayloadTypeNotFoundError` if the type does not exist, otherwise `PayloadListNotFoundError`, unless
-    `may_lack_list`.
+    Raises `GlobalTagNotFoundError`, and for the past the other errors of `find_past`. Raises `PayloadTypeNotFoundError` for a
+    payload type that does not exist, and that no tag has.
     """
     found = [_read_lists(tag, as_of) for tag, as_of in tags]
     states = tuple(state for state, _ in found)
     names = {name for _, lists in found for name in lists}
-    if payload_type is not None and payload_type not in names:
-        check_payload_type(payload_type)
-        if not may_lack_list:
-            raise PayloadListNotFoundError(
-                f"of type {payload_type} in global tag {' or '.join(tag for tag, _ in tags)}"
-            )
-    wanted = sorted(names if payload_type is None else names & {payload_type}, key=str.encode)
+    check_payload_types(payload_types, names)
+    wanted = sorted(names.intersection(payload_types) if payload_types else names, key=str.encode)
     return Contents(states, {name: tuple(lists[name] for _, lists in found if name in lists) for name in wanted})
 
 

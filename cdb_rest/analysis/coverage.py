@@ -18,7 +18,7 @@ from cdb_rest.analysis.contents import (
     read_contents,
 )
 from cdb_rest.connections.postgresql import fetch_all
-from cdb_rest.exports.export import window_values
+from cdb_rest.exports.export import check_payload_types, window_values
 from cdb_rest.rules.as_of import TagState
 from cdb_rest.rules.moment import OPEN, Interval, Moment
 
@@ -27,19 +27,17 @@ ROWS = named_sql.load("coverage")
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What to check: one or several tags, one payload type or all (None), a window, and the payload types that must be there."""
+    """What to check: one or several tags, payload types or all (empty), a window, and the payload types that must be there."""
 
     tags: Sequence[TagState]
-    payload_type: str | None
+    payload_types: Collection[str]
     window: Interval
     required: Collection[str] = ()
 
     def read(self) -> Contents:
-        """The contents of the tags, with all payload types. Raises the errors of `read_contents`, also for `payload_type`."""
+        """The contents of the tags, with all payload types. Raises the errors of `read_contents`, also for `payload_types`."""
         contents = read_contents(self.tags)
-        if self.payload_type is not None and self.payload_type not in contents.lists:
-            # It raises the error that says what is missing.
-            return read_contents(self.tags, self.payload_type)
+        check_payload_types(self.payload_types, contents.lists)
         return contents
 
 
@@ -64,7 +62,7 @@ def coverage(contents: Contents, selection: Selection) -> Iterator[list[TypeCove
     `contents` is what `selection` reads. In a list for each statement. Raises `OverloadedError` or `django.db.Error`.
     """
     window = selection.window
-    chosen = contents if selection.payload_type is None else contents.only([selection.payload_type])
+    chosen = contents.only(selection.payload_types) if selection.payload_types else contents
     types = [((len(lists),), sum(version.rows for version in lists), name) for name, lists in chosen.lists.items()]
     for (depth,), names in in_batches(types):
         parameters = list_parameters(names, {"tag": [contents.lists[name] for name in names]}) | window_values(window)

@@ -1,6 +1,6 @@
 """The differences between two states of global tags: intervals in which a strict lookup returns different payloads."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from decimal import Decimal
@@ -22,10 +22,9 @@ from cdb_rest.analysis.contents import (
 )
 from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.exports.copy_out import stream_copy
-from cdb_rest.exports.export import window_values
+from cdb_rest.exports.export import check_payload_types, window_values
 from cdb_rest.history.contents import stream_rows
 from cdb_rest.rules.as_of import TagState
-from cdb_rest.rules.errors import PayloadListNotFoundError
 from cdb_rest.rules.moment import Interval
 
 ROWS = named_sql.load("differences")
@@ -69,21 +68,21 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What to compare: `a` and `b`, each one tag or several, one payload type or all (None), the window, and the key."""
+    """What to compare: `a` and `b`, each one tag or several, payload types or all (empty), the window, and the key."""
 
     a: Sequence[TagState]
     b: Sequence[TagState]
-    payload_type: str | None
+    payload_types: Collection[str]
     window: Interval
     key: Key = Key.URL
 
     def read(self) -> Comparison:
-        """The contents of the tags. Raises the errors of `read_contents`; a payload type may be missing in `a` or in `b`."""
-        contents = [read_contents(tags, self.payload_type, may_lack_list=True) for tags in (self.a, self.b)]
-        if self.payload_type is not None and not any(content.lists for content in contents):
-            names = " or ".join(dict.fromkeys(tag for tag, _ in (*self.a, *self.b)))
-            raise PayloadListNotFoundError(f"of type {self.payload_type} in global tag {names}")
-        return Comparison(contents[0], contents[1], self.window, self.key)
+        """The contents of the tags. A payload type may be missing in `a` or in `b`. Raises the errors of `read_contents`."""
+        a, b = read_contents(self.a), read_contents(self.b)
+        if self.payload_types:
+            check_payload_types(self.payload_types, {*a.lists, *b.lists})
+            a, b = a.only(self.payload_types), b.only(self.payload_types)
+        return Comparison(a, b, self.window, self.key)
 
 
 class Pair(NamedTuple):

@@ -10,7 +10,7 @@ from django.conf import settings
 
 from cdb_rest import named_sql
 from cdb_rest.connections.postgresql import fetch_all
-from cdb_rest.exports.export import check_payload_type
+from cdb_rest.exports.export import check_payload_types
 from cdb_rest.history.contents import find_past, past_lists
 from cdb_rest.lookup.model import State, past_state
 from cdb_rest.lookup.shared_reads import read_state
@@ -64,19 +64,19 @@ class _Tag:
 
 
 def explain(
-    *, tags: Sequence[TagState], moment: Moment, payload_type: str | None
+    *, tags: Sequence[TagState], moment: Moment, payload_types: Collection[str]
 ) -> tuple[list[State], list[Explanation]]:
-    """The states of one or several tags, and the explanations for their payload types, or for one of them, in byte order.
+    """The states of one or several tags, and the explanations for their payload types, in byte order.
 
-    A payload type has one for each tag, in their order, up to the first tag in which a payload is valid. The caller must be in
-    a snapshot. Raises `GlobalTagNotFoundError`, `PayloadTypeNotFoundError`, and for the past the errors of `find_past`.
+    If `payload_types` is not empty, the explanations are for these instead. A payload type has one for each tag, in their order,
+    up to the first tag in which a payload is valid. The caller must be in a snapshot. Raises `GlobalTagNotFoundError`,
+    `PayloadTypeNotFoundError`, and for the past the errors of `find_past`.
     """
     found = [_find(*tag) for tag in tags]
     names = {name for tag in found for name in tag.payload_types}
-    if payload_type is not None:
-        if payload_type not in names:
-            check_payload_type(payload_type)
-        names = {payload_type}
+    if payload_types:
+        check_payload_types(payload_types, names)
+        names = set(payload_types)
     explanations: list[Explanation] = []
     for tag in found:
         reasons = _explain(tag, moment, names)

@@ -18,11 +18,11 @@ from cdb_rest.api.base.json import dump
 from cdb_rest.api.base.json_stream import array, object_with_array, respond, respond_cached
 from cdb_rest.api.base.views import StrictView
 from cdb_rest.api.base.windows import (
+    PAYLOAD_TYPE_PARAMETERS,
     WINDOW,
     PayloadDocument,
     SpanDocument,
     interval_document,
-    read_payload_type,
     read_window,
 )
 from cdb_rest.api.examples import PAYLOAD_IOV
@@ -31,7 +31,7 @@ from cdb_rest.http.lookup import TagParameters, read_tags
 from cdb_rest.lookup.model import State
 from cdb_rest.models import GlobalTagChange
 from cdb_rest.parsing.fields import MomentField
-from cdb_rest.parsing.parameters import parse_flag, parse_moment
+from cdb_rest.parsing.parameters import PAYLOAD_TYPES, parse_flag, parse_moment, parse_payload_types
 from cdb_rest.rules.as_of import TagState
 from cdb_rest.rules.errors import invalid_field
 from cdb_rest.rules.moment import Moment
@@ -173,7 +173,7 @@ class CoverageView(StrictView):
     With `base`, the tag and its bases are several tags as in a lookup. `base` may be repeated, and `rev` is given for each tag.
     """
 
-    repeatable = ("base", "rev")
+    repeatable = ("base", "rev", *PAYLOAD_TYPES)
     query = [
         *WINDOW,
         base_parameter("base"),
@@ -206,11 +206,12 @@ class CoverageView(StrictView):
     )
     def get(self, request: Request, name: str) -> HttpResponseBase:
         query = request.query_params
-        tags = read_tags(dict(query.lists()), TagParameters("base"), name)
+        lists = dict(query.lists())
+        tags = read_tags(lists, TagParameters("base"), name)
         types = [item for item in query.get("required", "").split(",") if item]
-        selection = Selection(tags, read_payload_type(query), read_window(query), types)
+        selection = Selection(tags, parse_payload_types(lists), read_window(query), types)
         window = selection.window
-        parts = (selection.payload_type, *window.start, *window.end, types, settings.CDB_IOV_MODE)
+        parts = (selection.payload_types, *window.start, *window.end, types, settings.CDB_IOV_MODE)
         resource = Resource.tags("coverage", tags, *parts)
         not_modified = conditional_get(request.META, resource)
         return not_modified or covered(request, selection, resource.digest)
@@ -267,12 +268,12 @@ class ExplanationView(StrictView):
     the first tag in which an IOV is valid.
     """
 
-    repeatable = ("gtName", "rev")
+    repeatable = ("gtName", "rev", *PAYLOAD_TYPES)
     query = [
         required("gtName", TEXT, "Name of the global tag.", "tiny"),
         required("majorIOV", NUMBER, "Major part of the moment.", 5),
         required("minorIOV", NUMBER, "Minor part of the moment.", 0),
-        OpenApiParameter("payload_type", str, description="Only this payload type."),
+        *PAYLOAD_TYPE_PARAMETERS,
         *AS_OF,
     ]
 
@@ -293,11 +294,12 @@ class ExplanationView(StrictView):
     )
     def get(self, request: Request) -> HttpResponseBase:
         query = request.query_params
-        tags, payload_type = read_tags(dict(query.lists())), read_payload_type(query)
+        lists = dict(query.lists())
+        tags, payload_types = read_tags(lists), parse_payload_types(lists)
         moment = parse_moment(("majorIOV", "minorIOV"), (query.get("majorIOV"), query.get("minorIOV")))
-        resource = Resource.tags("explain", tags, *moment, payload_type, settings.CDB_IOV_MODE)
+        resource = Resource.tags("explain", tags, *moment, payload_types, settings.CDB_IOV_MODE)
         not_modified = conditional_get(request.META, resource)
-        return not_modified or explained(request, tags, moment, payload_type, resource.digest)
+        return not_modified or explained(request, tags, moment, payload_types, resource.digest)
 
 
 def covered(request: HttpRequest, selection: Selection, digest: str) -> HttpResponseBase:
@@ -328,12 +330,12 @@ def used(payload: Payload, *, with_removed: bool) -> HttpResponseBase:
 
 
 def explained(
-    request: HttpRequest, tags: Sequence[TagState], moment: Moment, payload_type: str | None, digest: str
+    request: HttpRequest, tags: Sequence[TagState], moment: Moment, payload_types: tuple[str, ...], digest: str
 ) -> HttpResponseBase:
     """A JSON array of the reasons for the result of a strict lookup, by payload type in byte order, then by tag."""
 
     def read() -> tuple[State, Iterator[bytes]]:
-        states, found = explain(tags=tags, moment=moment, payload_type=payload_type)
+        states, found = explain(tags=tags, moment=moment, payload_types=payload_types)
         return combined(states), iter((dump([explanation_document(item) for item in found]),))
 
     return respond_cached(request, read, digest)

@@ -19,7 +19,7 @@ from cdb_rest.api.examples import CHANGE, page_of
 from cdb_rest.history.changes import read_change
 from cdb_rest.models import GlobalTag, GlobalTagChange
 from cdb_rest.parsing.parameters import parse_number
-from cdb_rest.rules.errors import ChangeNotFoundError, GlobalTagNotFoundError, NotFoundError
+from cdb_rest.rules.errors import ChangeNotFoundError, GlobalTagNotFoundError, NotFoundError, quoted
 
 
 class ChangeItem(Shape):
@@ -88,7 +88,7 @@ class ChangeView(StrictView):
 
         def missing() -> ChangeNotFoundError:
             _check_existed(name)
-            return ChangeNotFoundError(f"of global tag {name} with revision {number}")
+            return ChangeNotFoundError(described=f"of global tag {quoted(name)} with revision {number}")
 
         return stream_change(GlobalTagChange.objects.filter(global_tag=name, revision=number), missing)
 

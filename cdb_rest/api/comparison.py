@@ -21,9 +21,10 @@ from cdb_rest.api.base.windows import (
     WINDOW,
     OneOrManyField,
     PayloadDocument,
+    PayloadTypesInput,
     SpanDocument,
     interval_document,
-    read_payload_type,
+    payload_types_of,
     read_window,
     tags_of,
     window_between,
@@ -31,9 +32,17 @@ from cdb_rest.api.base.windows import (
 from cdb_rest.http.caching import Resource, combined, conditional_get
 from cdb_rest.http.lookup import TagParameters, read_tags
 from cdb_rest.lookup.model import State
-from cdb_rest.parsing.fields import Input, MomentField, MomentsField, NumberField, TextField, read_body
-from cdb_rest.parsing.parameters import parse_flag
-from cdb_rest.rules.errors import invalid_field
+from cdb_rest.parsing.fields import (
+    MEMBERS_OF_READS,
+    Input,
+    MomentField,
+    MomentsField,
+    NumberField,
+    TextField,
+    read_body,
+)
+from cdb_rest.parsing.parameters import PAYLOAD_TYPES, parse_flag, parse_payload_types
+from cdb_rest.rules.errors import invalid_field, quoted
 from cdb_rest.rules.moment import END_OF_TIME, Moment
 from cdb_rest.rules.names import NAME_LENGTH
 
@@ -97,13 +106,14 @@ MAX_AFFECTED_MOMENTS = 100_000
 class StateInput(Input):
     """A state of a global tag, or of several ones: the present, a revision, or a time."""
 
+    also_known = MEMBERS_OF_READS
     tag = TextField(max_length=NAME_LENGTH, required=False)
     base = OneOrManyField(TextField(max_length=NAME_LENGTH), required=False)
     rev = OneOrManyField(NumberField(allow_null=True), required=False)
     at = TextField(required=False)
 
 
-class AffectedInput(Input):
+class AffectedInput(PayloadTypesInput):
     """What to compare the tag of the path with, and the moments of interest.
 
     `from_rev` or `from_at` is the past state of the tag. `to` is the other state, by default the present of the same tag.
@@ -117,7 +127,6 @@ class AffectedInput(Input):
     moments = MomentsField(MAX_AFFECTED_MOMENTS, required=False)
     since = MomentField(required=False)
     until = MomentField(required=False)
-    payload_type = TextField(max_length=NAME_LENGTH, required=False)
     by = serializers.ChoiceField(choices=["url", "checksum"], default="url")
 
 
@@ -153,7 +162,7 @@ class DifferencesView(StrictView):
     compare it, with its base, with the base. `base_a` may be repeated; `rev_a` is then given for each tag.
     """
 
-    repeatable = ("base_a", "rev_a", "base_b", "rev_b")
+    repeatable = ("base_a", "rev_a", "base_b", "rev_b", *PAYLOAD_TYPES)
 
     query = [*_state_parameters("a"), *_state_parameters("b"), *WINDOW, KEY, SUMMARY]
 
@@ -175,7 +184,7 @@ class DifferencesView(StrictView):
         scope = Scope(
             read_tags(lists, TagParameters("base_a", "rev_a", "at_a"), a),
             read_tags(lists, TagParameters("base_b", "rev_b", "at_b"), b),
-            read_payload_type(query),
+            parse_payload_types(lists),
             read_window(query),
             _read_key(query.get("by", Key.URL)),
         )
@@ -183,7 +192,7 @@ class DifferencesView(StrictView):
         window = scope.window
         parts = (
             len(scope.a),
-            scope.payload_type,
+            tuple(scope.payload_types),
             *window.start,
             *window.end,
             scope.key.value,
@@ -226,7 +235,7 @@ class AffectedView(StrictView):
         scope = Scope(
             tags_of(values, TagParameters("base", "from_rev", "from_at"), name),
             tags_of(other, TagParameters("base"), other["tag"]),
-            values.get("payload_type"),
+            payload_types_of(values),
             window_between(values.get("since", Moment(0, 0)), values.get("until", END_OF_TIME)),
             _read_key(values["by"]),
         )
@@ -235,7 +244,7 @@ class AffectedView(StrictView):
 
 def _read_key(text: str) -> Key:
     if text not in [*Key]:
-        raise invalid_field("by", f"by must be {' or '.join(Key)} (got {text}).")
+        raise invalid_field("by", f"by must be {' or '.join(Key)} (got {quoted(text)}).")
     return Key(text)
 
 

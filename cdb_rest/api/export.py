@@ -16,7 +16,8 @@ from cdb_rest.api.base.windows import WINDOW, read_selection
 from cdb_rest.exports.export import Form, Selection, Source, export, find_source
 from cdb_rest.http.caching import REVISION_HEADER, Resource, conditional_get, headers_of
 from cdb_rest.lookup.model import past_state
-from cdb_rest.rules.errors import InvalidInputError, invalid_field
+from cdb_rest.parsing.parameters import PAYLOAD_TYPES
+from cdb_rest.rules.errors import InvalidInputError, invalid_field, quoted
 from cdb_rest.rules.names import CONTROL_CHARACTER
 
 MEDIA_TYPES = {Form.CSV: "text/csv; charset=utf-8", Form.JSONL: "application/x-ndjson"}
@@ -34,6 +35,7 @@ class ExportView(StrictView):
     """
 
     query = QUERY
+    repeatable = PAYLOAD_TYPES
 
     @extend_schema(
         summary="Export a global tag",
@@ -74,7 +76,7 @@ def _resource(selection: Selection, form: Form) -> Resource | None:
     if selection.as_of is None:
         return None
     window = selection.window
-    parts = (selection.payload_type, *window.start, *window.end, settings.CDB_IOV_MODE, form.value)
+    parts = (selection.payload_types, *window.start, *window.end, settings.CDB_IOV_MODE, form.value)
     return Resource.export(selection.global_tag, selection.as_of, *parts)
 
 
@@ -88,11 +90,11 @@ def _headers_of(source: Source, selection: Selection, resource: Resource | None)
 def _read_form(query: Mapping[str, str]) -> Form:
     form = query.get("format", Form.CSV)
     if form not in [*Form]:
-        raise invalid_field("format", f"format must be {' or '.join(Form)} (got {form}).")
+        raise invalid_field("format", f"format must be {' or '.join(Form)} (got {quoted(form)}).")
     return Form(form)
 
 
 def _file_name(selection: Selection, form: Form) -> str:
-    """The name of the file, from those of tag and payload type, with `_` for slashes and control characters."""
-    parts = [selection.global_tag, *([selection.payload_type] if selection.payload_type else [])]
+    """The name of the file, from those of the tag and the only payload type, with `_` for slashes and control characters."""
+    parts = [selection.global_tag, *(selection.payload_types if len(selection.payload_types) == 1 else ())]
     return f"{CONTROL_CHARACTER.sub('_', '-'.join(parts)).replace('/', '_')}.{form}"

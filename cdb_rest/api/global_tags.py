@@ -10,8 +10,8 @@ from rest_framework.views import APIView
 from cdb_rest.api.base.conversion import Document, Shape, document_of, one_of
 from cdb_rest.api.base.descriptions import AS_OF, in_path, request_example, response_example
 from cdb_rest.api.base.json_stream import can_detect_truncation
-from cdb_rest.api.base.paging import Browser, wants_page
-from cdb_rest.api.base.views import Statement, respond_hot
+from cdb_rest.api.base.paging import Browser
+from cdb_rest.api.base.views import OptionalBodyView, Statement, respond_hot
 from cdb_rest.api.base.writes import WRITE_PARAMETERS, read_origin, respond_to_write
 from cdb_rest.api.examples import GLOBAL_TAG, LIGHT_GLOBAL_TAG, NESTED_GLOBAL_TAG, STATUS, page_of
 from cdb_rest.api.nested import (
@@ -30,7 +30,7 @@ from cdb_rest.http.caching import Resource, conditional_get, headers_of
 from cdb_rest.lookup.model import State
 from cdb_rest.models import GlobalTag
 from cdb_rest.parsing.fields import Input, NameField, TextField, read_body, read_value
-from cdb_rest.parsing.parameters import is_light, parse_as_of, parse_number
+from cdb_rest.parsing.parameters import PAST, is_light, parse_as_of, parse_number
 from cdb_rest.routes import Hot
 from cdb_rest.rules.errors import GlobalTagNotFoundError
 from cdb_rest.rules.names import NAME_LENGTH, TEXT_LENGTH
@@ -93,7 +93,7 @@ class GlobalTagListView(APIView):
         examples=[response_example([GLOBAL_TAG]), response_example(page_of(GLOBAL_TAG, 1), "With page=1")],
     )
     def get(self, request: Request) -> HttpResponseBase:
-        if wants_page(request.query_params):
+        if GLOBAL_TAGS.wants_page(request.query_params):
             return Response(GLOBAL_TAGS.page(request.query_params))
         return respond_hot(request, Hot.GLOBAL_TAGS)
 
@@ -135,7 +135,7 @@ class NestedGlobalTagListView(_CreatesGlobalTag):
         examples=[response_example([NESTED_GLOBAL_TAG]), response_example(page_of(GLOBAL_TAG, 1), "With page=1")],
     )
     def get(self, request: Request) -> HttpResponseBase:
-        if wants_page(request.query_params):
+        if GLOBAL_TAGS.wants_page(request.query_params):
             return Response(GLOBAL_TAGS.page(request.query_params))
         return stream_global_tags(GlobalTag.objects.all())
 
@@ -156,6 +156,8 @@ class GlobalTagByIdView(APIView):
 
 class GlobalTagByNameView(APIView):
     """One global tag with all its payload lists and IOVs; with `light`, only with their numbers."""
+
+    known = {"GET": PAST}
 
     @extend_schema(
         summary="Get a global tag",
@@ -191,7 +193,7 @@ class GlobalTagByNameView(APIView):
         )
 
 
-class GlobalTagDeleteView(APIView):
+class GlobalTagDeleteView(OptionalBodyView):
     """Delete a global tag with its payload lists and IOVs. The response is 409 unless the tag is unlocked."""
 
     @extend_schema(
@@ -210,11 +212,13 @@ class GlobalTagDeleteView(APIView):
         return respond_to_write(request, delete)
 
 
-class GlobalTagCloneView(APIView):
+class GlobalTagCloneView(OptionalBodyView):
     """Copy a global tag of any status, also one that was deleted (`rev`, `at`).
 
     The copy has the same IOVs in new payload lists, and is unlocked.
     """
+
+    known = {"POST": (*PAST, "dry_run")}
 
     @extend_schema(
         summary="Clone a global tag",
@@ -238,7 +242,7 @@ class GlobalTagCloneView(APIView):
         return respond_to_write(request, clone)
 
 
-class GlobalTagStatusChangeView(APIView):
+class GlobalTagStatusChangeView(OptionalBodyView):
     """Change the status of a global tag, which determines the changes that are permitted.
 
     An unlocked tag may change in any way, and may get any status. A locked tag may only be extended where nothing is
@@ -291,6 +295,8 @@ class GlobalTagStatusListView(APIView):
 
 class PayloadListsOfGlobalTagView(APIView):
     """An object with the name of the payload list for each payload type of the tag."""
+
+    known = {"GET": PAST}
 
     @extend_schema(
         summary="List the payload lists of a global tag",

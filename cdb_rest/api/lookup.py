@@ -15,11 +15,20 @@ from cdb_rest.api.base.conversion import Shape
 from cdb_rest.api.base.descriptions import AS_OF, NUMBER, TEXT, request_example, required, response_example
 from cdb_rest.api.base.json import dump
 from cdb_rest.api.base.json_stream import array, respond
-from cdb_rest.api.base.windows import OneOrManyField, tags_of
+from cdb_rest.api.base.windows import (
+    PAYLOAD_TYPE_PARAMETERS,
+    OneOrManyField,
+    PayloadTypesInput,
+    payload_types_of,
+    tags_of,
+)
 from cdb_rest.api.examples import PAYLOAD_IOV
+from cdb_rest.exports.export import check_payload_types
+from cdb_rest.history.contents import find_past, past_lists
 from cdb_rest.http.caching import REVISION_HEADER, combined, not_modified, revisions_of
 from cdb_rest.http.lookup import (
     CANONICAL,
+    KNOWN,
     SINCE,
     UNTIL,
     read_lookup_of_tags,
@@ -29,7 +38,8 @@ from cdb_rest.http.lookup import (
 from cdb_rest.lookup.model import COLUMNS, LookupQuery
 from cdb_rest.lookup.shared_reads import read_state
 from cdb_rest.lookup.stack import Result, Stack, look_up_many
-from cdb_rest.parsing.fields import Input, MomentField, MomentsField, NumberField, TextField, read_body
+from cdb_rest.parsing.fields import MomentField, MomentsField, NumberField, TextField, read_body
+from cdb_rest.parsing.parameters import PAYLOAD_TYPES
 from cdb_rest.rules.errors import invalid_field
 from cdb_rest.rules.moment import Mode, Moment
 from cdb_rest.rules.names import NAME_LENGTH
@@ -50,7 +60,7 @@ class ManyLookupsDocument(Shape):
 MAX_MOMENTS = 10_000
 
 
-class ManyLookupsInput(Input):
+class ManyLookupsInput(PayloadTypesInput):
     """Lookups at many moments, in a tag or in several ones, with the parameters of a lookup."""
 
     gtName = OneOrManyField(TextField(max_length=NAME_LENGTH))  # noqa: N815 -- as in the query string of a lookup
@@ -78,6 +88,7 @@ def queries_of(values: dict[str, Any]) -> list[LookupQuery]:
             as_objects=values["shape"] == "dict",
             mode=Mode(settings.CDB_IOV_MODE),
             as_of=as_of,
+            payload_types=payload_types_of(values),
         )
         for tag, as_of in tags
     ]
@@ -126,10 +137,11 @@ EXTRAS = [
 class LookupView(APIView):
     """Lookups at one moment, or at many."""
 
-    repeatable = ("gtName", "rev")
+    repeatable = ("gtName", "rev", *PAYLOAD_TYPES)
+    known = {"GET": KNOWN, "POST": ()}
     max_moments = MAX_MOMENTS
 
-    @extend_schema(summary="Look up payloads at a moment", parameters=[*EXTRAS, *AS_OF])
+    @extend_schema(summary="Look up payloads at a moment", parameters=[*PAYLOAD_TYPE_PARAMETERS, *EXTRAS, *AS_OF])
     @lookup_schema
     def get(self, request: Request) -> HttpResponse:
         """For each payload list of the global tag, the IOV with the latest start at or before the moment, by payload type.
@@ -178,6 +190,11 @@ def lookups(queries: Sequence[LookupQuery], moments: Sequence[Moment]) -> HttpRe
     def pieces() -> Generator[bytes]:
         nonlocal revisions
         revisions = revisions_of(combined([read_state(query.tag, query.as_of) for query in queries]))
+        if queries[0].payload_types:
+            pasts = [find_past(query.tag, query.as_of) for query in queries if query.as_of]
+            check_payload_types(
+                queries[0].payload_types, {item.payload_type for past in pasts for item in past_lists(past)}
+            )
         yield from array(_element(found) for found in look_up_many(Stack(queries), moments))
 
     # It makes the first pieces, so the revisions have been read when it returns.

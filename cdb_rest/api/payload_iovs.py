@@ -14,8 +14,8 @@ from cdb_rest.api.base.conversion import Document, Shape, document, document_of,
 from cdb_rest.api.base.descriptions import in_path, request_example, response_example
 from cdb_rest.api.base.json import dump
 from cdb_rest.api.base.json_stream import array, respond
-from cdb_rest.api.base.paging import Browser, wants_page
-from cdb_rest.api.base.views import Statement
+from cdb_rest.api.base.paging import Browser
+from cdb_rest.api.base.views import OptionalBodyView, Statement
 from cdb_rest.api.base.writes import WRITE_PARAMETERS, read_origin, respond_to_write
 from cdb_rest.api.examples import PAYLOAD_IOV, page_of
 from cdb_rest.api.plans import CutsDocument, cuts_document
@@ -132,6 +132,8 @@ def stream_payload_iovs(rows: QuerySet[PayloadIOV]) -> HttpResponseBase:
 class PayloadIOVListView(APIView):
     """All payload IOVs, ordered by id; with `page`, one page of them. Without `page`, the response may be large."""
 
+    known = {"GET": ("payload_type",)}
+
     @extend_schema(
         summary="List payload IOVs",
         parameters=PAYLOAD_IOVS.parameters(),
@@ -142,7 +144,7 @@ class PayloadIOVListView(APIView):
         ],
     )
     def get(self, request: Request) -> HttpResponseBase:
-        if wants_page(request.query_params):
+        if PAYLOAD_IOVS.wants_page(request.query_params):
             return Response(PAYLOAD_IOVS.page(request.query_params))
         return stream_payload_iovs(PayloadIOV.objects.all())
 
@@ -224,7 +226,7 @@ class PayloadIOVAttachView(APIView):
         return respond_to_write(request, attach)
 
 
-class PayloadIOVDeleteView(APIView):
+class PayloadIOVDeleteView(OptionalBodyView):
     """Delete the payload IOV of the global tag and payload type that has exactly this start and end.
 
     Without an end, the open IOV with this start is deleted. If the deleted IOV hid a part of the IOV before it, that

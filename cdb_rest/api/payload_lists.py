@@ -9,8 +9,8 @@ from rest_framework.views import APIView
 
 from cdb_rest.api.base.conversion import Document, document, document_of
 from cdb_rest.api.base.descriptions import in_path, request_example, response_example
-from cdb_rest.api.base.paging import Browser, wants_page
-from cdb_rest.api.base.views import Statement, StrictView
+from cdb_rest.api.base.paging import Browser
+from cdb_rest.api.base.views import OptionalBodyView, Statement, StrictView
 from cdb_rest.api.base.writes import WRITE_PARAMETERS, read_origin, respond_to_write
 from cdb_rest.api.examples import COUNTED_PAYLOAD_LIST, NESTED_PAYLOAD_LIST, page_of
 from cdb_rest.api.nested import NestedPayloadList, PayloadListDocument, stream_payload_list, stream_payload_lists
@@ -60,6 +60,8 @@ PAYLOAD_LISTS = Browser(
 class PayloadListListView(APIView):
     """All payload lists, ordered by id, with their IOVs; with `page`, one page of them, with counts instead of IOVs."""
 
+    known = {"GET": ("payload_type",)}
+
     @extend_schema(
         summary="List payload lists",
         parameters=PAYLOAD_LISTS.parameters(),
@@ -70,7 +72,7 @@ class PayloadListListView(APIView):
         ],
     )
     def get(self, request: Request) -> HttpResponseBase:
-        if wants_page(request.query_params):
+        if PAYLOAD_LISTS.wants_page(request.query_params):
             return Response(PAYLOAD_LISTS.page(request.query_params))
         return stream_payload_lists(PayloadList.objects.all())
 
@@ -147,7 +149,7 @@ class PayloadListAttachView(APIView):
         return respond_to_write(request, attach)
 
 
-class PayloadListDeleteView(APIView):
+class PayloadListDeleteView(OptionalBodyView):
     """Delete an empty list. The response is 409 if the list has IOVs, or is in a global tag that is not unlocked."""
 
     @extend_schema(

@@ -9,8 +9,8 @@ from rest_framework.views import APIView
 
 from cdb_rest.api.base.conversion import Document, Shape, document_of
 from cdb_rest.api.base.descriptions import in_path, request_example, response_example
-from cdb_rest.api.base.paging import Browser, wants_page
-from cdb_rest.api.base.views import Statement, respond_hot
+from cdb_rest.api.base.paging import Browser
+from cdb_rest.api.base.views import OptionalBodyView, Statement, respond_hot
 from cdb_rest.api.base.writes import WRITE_PARAMETERS, read_origin, respond_to_write
 from cdb_rest.api.examples import PAYLOAD_TYPE, page_of
 from cdb_rest.models import PayloadType
@@ -53,7 +53,7 @@ class PayloadTypeListView(APIView):
         examples=[response_example([PAYLOAD_TYPE]), response_example(page_of(PAYLOAD_TYPE, 10), "With page=1")],
     )
     def get(self, request: Request) -> HttpResponseBase:
-        if wants_page(request.query_params):
+        if PAYLOAD_TYPES.wants_page(request.query_params):
             return Response(PAYLOAD_TYPES.page(request.query_params))
         return respond_hot(request, Hot.PAYLOAD_TYPES)
 
@@ -74,7 +74,7 @@ class PayloadTypeListView(APIView):
         return respond_to_write(request, create)
 
 
-class PayloadTypeDeleteView(APIView):
+class PayloadTypeDeleteView(OptionalBodyView):
     """Delete an unused type. The response is 409 if a payload list has that type."""
 
     @extend_schema(

@@ -19,7 +19,7 @@ from cdb_rest.api.base.descriptions import AS_OF, NUMBER, TEXT, required, respon
 from cdb_rest.api.base.json import dump
 from cdb_rest.api.base.json_stream import Element, array, respond_cached
 from cdb_rest.api.base.views import StrictView
-from cdb_rest.api.base.windows import WINDOW, read_payload_type, read_window
+from cdb_rest.api.base.windows import PAYLOAD_TYPE_PARAMETERS, WINDOW, read_window
 from cdb_rest.api.examples import NESTED_PAYLOAD_LIST, VALID_PAYLOAD_IOV
 from cdb_rest.api.nested import (
     ByParent,
@@ -29,7 +29,7 @@ from cdb_rest.api.nested import (
     with_iovs,
 )
 from cdb_rest.api.payload_iovs import PayloadIOVDocument
-from cdb_rest.exports.export import Selection, find_source
+from cdb_rest.exports.export import Selection, check_payload_types, find_source
 from cdb_rest.exports.validity import ValidRow, overlaid, valid_rows
 from cdb_rest.history.contents import find_past, past_lists
 from cdb_rest.http.caching import Resource, combined, conditional_get
@@ -37,9 +37,9 @@ from cdb_rest.http.lookup import read_tags
 from cdb_rest.lookup.model import State, past_state
 from cdb_rest.lookup.shared_reads import read_state
 from cdb_rest.models import PayloadIOV, PayloadList
-from cdb_rest.parsing.parameters import parse_as_of, parse_moment, parse_tag
+from cdb_rest.parsing.parameters import PAST, PAYLOAD_TYPES, parse_as_of, parse_moment, parse_payload_types, parse_tag
 from cdb_rest.rules.as_of import AsOf
-from cdb_rest.rules.errors import PayloadListNotFoundError, invalid_field
+from cdb_rest.rules.errors import invalid_field
 from cdb_rest.rules.moment import OPEN, Mode, Moment
 
 
@@ -63,12 +63,16 @@ class ValidPayloadIOV(Shape):
 
 
 class Range(NamedTuple):
-    """A global tag, the first and the last moment of a range, and the past state that is asked for, if any."""
+    """A global tag, the first and the last moment of a range, the past state that is asked for, if any, and payload types.
+
+    Without payload types, all of them are asked for.
+    """
 
     tag: str
     first: Moment
     last: Moment
     as_of: AsOf | None
+    payload_types: tuple[str, ...]
 
 
 def starts_in_range(request: HttpRequest, asked: Range, digest: str) -> HttpResponseBase:
@@ -88,8 +92,8 @@ def valid_parts(request: HttpRequest, selections: Sequence[Selection], digest: s
     """A JSON array of the IOVs that are valid somewhere in the window, each with the part in which it is valid.
 
     They are ordered by payload type in byte order, then by start. The selections differ in the tag and the past state
-    only. With several of them, the first tag that has a valid IOV decides, and elements name their tag. Also raises the
-    other errors of `find_source`; a payload type may be missing in some of the tags.
+    only. With several of them, the first tag that has a valid IOV decides, and elements name their tag. Raises the errors
+    of `find_source`.
     """
     mode = Mode(settings.CDB_IOV_MODE)
 
@@ -104,12 +108,7 @@ def valid_parts(request: HttpRequest, selections: Sequence[Selection], digest: s
 def _valid_rows(selection: Selection, *, is_only: bool) -> tuple[State, Iterator[ValidRow]]:
     """The state of the selected tag, and its rows; if it is not the only one, the rows have its name."""
     tag, as_of = selection.global_tag, selection.as_of
-    try:
-        source = find_source(selection)
-    except PayloadListNotFoundError:
-        if is_only:
-            raise
-        return read_state(tag, as_of), iter(())
+    source = find_source(selection)
     past = source.past
     state = read_state(tag, None) if past is None or as_of is None else past_state(past.version, as_of)
     name = {} if is_only else {"global_tag": tag}
@@ -138,12 +137,18 @@ def _with_iovs(lists: Iterator[Document], iovs: ByParent) -> Iterator[Element]:
 
 
 def _present(asked: Range) -> tuple[State, Iterator[Document], Iterator[Document]]:
+    state = read_state(asked.tag, None)
+    lists = PayloadList.objects.filter(global_tag__name=asked.tag)
     iovs = PayloadIOV.objects.filter(
         payload_list__global_tag__name=asked.tag, comb_iov__range=(asked.first.combined, asked.last.combined)
     )
+    if asked.payload_types:
+        check_payload_types(asked.payload_types)
+        lists = lists.filter(payload_type__name__in=asked.payload_types)
+        iovs = iovs.filter(payload_list__payload_type__name__in=asked.payload_types)
     return (
-        read_state(asked.tag, None),
-        stream_documents(NestedPayloadList, PayloadList.objects.filter(global_tag__name=asked.tag).order_by("id")),
+        state,
+        stream_documents(NestedPayloadList, lists.order_by("id")),
         stream_documents(PayloadIOVDocument, iovs.order_by("payload_list_id", "comb_iov")),
     )
 
@@ -151,6 +156,9 @@ def _present(asked: Range) -> tuple[State, Iterator[Document], Iterator[Document
 def _past(asked: Range, as_of: AsOf) -> tuple[State, Iterator[Document], Iterator[Document]]:
     found = find_past(asked.tag, as_of)
     lists = past_lists(found)
+    if asked.payload_types:
+        check_payload_types(asked.payload_types, {item.payload_type for item in lists})
+        lists = [item for item in lists if item.payload_type in asked.payload_types]
     iovs = documents_of_iovs(lists, (asked.first, asked.last))
     return past_state(found.version, as_of), documents_of_lists(found, lists), iovs
 
@@ -176,15 +184,19 @@ class PayloadIOVRangeView(APIView):
     range is not included, even if it is valid in it.
     """
 
+    known = {"GET": (*PAST, *PAYLOAD_TYPES)}
+    repeatable = PAYLOAD_TYPES
+
     @extend_schema(
         summary="List the IOVs that start in a range",
-        parameters=[*RANGE, *AS_OF],
+        parameters=[*RANGE, *PAYLOAD_TYPE_PARAMETERS, *AS_OF],
         responses=NestedPayloadList(many=True),
         examples=[response_example(NESTED_PAYLOAD_LIST)],
     )
     def get(self, request: Request) -> HttpResponseBase:
         asked = _read_range(request.query_params)
-        parts = (*asked.first, *asked.last, settings.CDB_IOV_MODE)
+        types = (asked.payload_types,) if asked.payload_types else ()
+        parts = (*asked.first, *asked.last, settings.CDB_IOV_MODE, *types)
         resource = Resource.range(asked.tag, asked.as_of, *parts)
         not_modified = conditional_get(request.META, resource)
         return not_modified or starts_in_range(request, asked, resource.digest)
@@ -201,7 +213,7 @@ class ValidPayloadIOVView(StrictView):
     """
 
     query = VALID
-    repeatable = ("gtName", "rev")
+    repeatable = ("gtName", "rev", *PAYLOAD_TYPES)
 
     @extend_schema(
         summary="List the IOVs that are valid in a window",
@@ -210,11 +222,12 @@ class ValidPayloadIOVView(StrictView):
         examples=[response_example(VALID_PAYLOAD_IOV)],
     )
     def get(self, request: Request) -> HttpResponseBase:
-        tags = read_tags(dict(request.query_params.lists()))
-        window, payload_type = read_window(request.query_params), read_payload_type(request.query_params)
-        resource = Resource.tags("valid", tags, payload_type, *window.start, *window.end, settings.CDB_IOV_MODE)
+        lists = dict(request.query_params.lists())
+        tags, types = read_tags(lists), parse_payload_types(lists)
+        window = read_window(request.query_params)
+        resource = Resource.tags("valid", tags, types, *window.start, *window.end, settings.CDB_IOV_MODE)
         not_modified = conditional_get(request.META, resource)
-        selections = [Selection(tag, payload_type, window, as_of) for tag, as_of in tags]
+        selections = [Selection(tag, types, window, as_of) for tag, as_of in tags]
         return not_modified or valid_parts(request, selections, resource.digest)
 
 
@@ -227,4 +240,4 @@ def _read_range(query: QueryDict) -> Range:
     last = parse_moment(END, (major, str(OPEN) if minor == UNLIMITED else minor))
     if last < first:
         raise invalid_field(END[0], f"The range from {first} to {last} is empty.")
-    return Range(tag, first, last, parse_as_of(query))
+    return Range(tag, first, last, parse_as_of(query), parse_payload_types(dict(query.lists())))

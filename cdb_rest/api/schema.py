@@ -35,7 +35,11 @@ LEGACY_SENTENCE = "The same operations at the paths that clients of nopayloaddb 
 ERROR = OpenApiResponse(
     Error,
     "Any error. Programs rely on the status and on `code`; `detail` is for people.",
-    [OpenApiExample("An unknown global tag", {"detail": "There is no global tag x.", "code": "global_tag_not_found"})],
+    [
+        OpenApiExample(
+            "An unknown global tag", {"detail": "There is no global tag 'x'.", "code": "global_tag_not_found"}
+        )
+    ],
 )
 
 Endpoint = tuple[str, str, str, Callable[..., Any]]

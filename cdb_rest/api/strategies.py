@@ -48,6 +48,7 @@ class StrategyListView(APIView):
 class StrategyLookupView(APIView):
     """The result of a lookup by one strategy. `view_of` creates a subclass for each strategy."""
 
+    known = {"GET": ("strict",)}
     strategy: Strategy
 
     @lookup_schema

@@ -1,6 +1,6 @@
 """Export of the payload IOVs of a global tag. The database formats the rows, and the service only streams them."""
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -8,17 +8,19 @@ from django.conf import settings
 from django.db import connection
 
 from cdb_rest import named_sql
+from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.exports.copy_out import stream_copy
 from cdb_rest.history.contents import Past, find_past, past_lists
-from cdb_rest.models import GlobalTag, PayloadList, PayloadType
+from cdb_rest.models import GlobalTag
 from cdb_rest.rules.as_of import AsOf
-from cdb_rest.rules.errors import GlobalTagNotFoundError, PayloadListNotFoundError, PayloadTypeNotFoundError
+from cdb_rest.rules.errors import GlobalTagNotFoundError, PayloadTypeNotFoundError
 from cdb_rest.rules.moment import Interval, Mode, Moment
 
 ROWS = named_sql.load("export_rows")
 PAST_ROWS = named_sql.load("export_past_rows")
 SETTINGS = named_sql.load("export_settings")
+MISSING_TYPE = named_sql.load("missing_payload_type")
 
 
 class Form(StrEnum):
@@ -34,14 +36,14 @@ STATEMENTS = {Form.CSV: named_sql.load("export_csv"), Form.JSONL: named_sql.load
 
 @dataclass(frozen=True)
 class Selection:
-    """What to export: a global tag, one payload type by name or all (None), a window of moments, and the state of the tag.
+    """What to export: a global tag, payload types by name or all (empty), a window of moments, and the state of the tag.
 
     The export has the IOVs of each payload list that start in the window, and the IOV that is valid at the first moment
     of the window. `as_of` is a state in the past, None for the present.
     """
 
     global_tag: str
-    payload_type: str | None
+    payload_types: tuple[str, ...]
     window: Interval
     as_of: AsOf | None = None
 
@@ -60,44 +62,31 @@ class Source:
 
 
 def find_source(selection: Selection) -> Source:
-    """The state that the selection is about.
+    """The state that the selection is about. A payload type that the tag does not have has no rows.
 
-    Raises `GlobalTagNotFoundError`, `PayloadTypeNotFoundError`, or `PayloadListNotFoundError` if the tag has no such
-    list; for the past also `RevisionNotFoundError` or `RevisionPrunedError`.
+    Raises `GlobalTagNotFoundError` or `PayloadTypeNotFoundError`; for the past also `RevisionNotFoundError` or
+    `RevisionPrunedError`.
     """
+    values: dict[str, object] = {"payload_types": list(selection.payload_types) or None}
     if selection.as_of is not None:
-        return _find_past_source(selection, selection.as_of)
+        past = find_past(selection.global_tag, selection.as_of)
+        if selection.payload_types:
+            check_payload_types(selection.payload_types, {item.payload_type for item in past_lists(past)})
+        return Source(past.revision, past, PAST_ROWS, values | {"tag_id": past.tag_id, "number": past.number})
     found = GlobalTag.objects.filter(name=selection.global_tag).values_list("id", "revision").first()
     if found is None:
         raise GlobalTagNotFoundError(selection.global_tag)
     tag_id, revision = found
-    type_id = None
-    if selection.payload_type is not None:
-        type_id = check_payload_type(selection.payload_type)
-        if not PayloadList.objects.filter(global_tag=tag_id, payload_type=type_id).exists():
-            raise _no_list(selection)
-    return Source(revision, None, ROWS, {"tag_id": tag_id, "payload_type_id": type_id})
+    check_payload_types(selection.payload_types)
+    return Source(revision, None, ROWS, values | {"tag_id": tag_id})
 
 
-def _find_past_source(selection: Selection, as_of: AsOf) -> Source:
-    past, kind = find_past(selection.global_tag, as_of), selection.payload_type
-    if kind is not None and kind not in {payload_list.payload_type for payload_list in past_lists(past)}:
-        check_payload_type(kind)
-        raise _no_list(selection)
-    values = {"tag_id": past.tag_id, "number": past.number, "payload_type": kind}
-    return Source(past.revision, past, PAST_ROWS, values)
-
-
-def check_payload_type(name: str) -> int:
-    """The id of the payload type. Raises `PayloadTypeNotFoundError`."""
-    found = PayloadType.objects.filter(name=name).values_list("id", flat=True).first()
-    if found is None:
-        raise PayloadTypeNotFoundError(name)
-    return found
-
-
-def _no_list(selection: Selection) -> PayloadListNotFoundError:
-    return PayloadListNotFoundError(f"of type {selection.payload_type} in global tag {selection.global_tag}")
+def check_payload_types(names: Collection[str], known: Collection[str] = ()) -> None:
+    """Raise `PayloadTypeNotFoundError` unless payload types of these names exist, or are `known`."""
+    unknown = [name for name in names if name not in known]
+    missing = fetch_all(MISSING_TYPE, {"names": unknown}) if unknown else []
+    if missing:
+        raise PayloadTypeNotFoundError(missing[0][0])
 
 
 def export(

@@ -17,7 +17,7 @@ from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.models import ChangeAction, GlobalTag, GlobalTagChange
 from cdb_rest.models.payload_iov import load_statement
 from cdb_rest.rules.as_of import AsOf
-from cdb_rest.rules.errors import GlobalTagNotFoundError, RevisionNotFoundError, RevisionPrunedError
+from cdb_rest.rules.errors import GlobalTagNotFoundError, RevisionNotFoundError, RevisionPrunedError, quoted
 from cdb_rest.rules.moment import END_OF_TIME, Moment
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -68,7 +68,7 @@ def find_past(tag: str, as_of: AsOf) -> Past:
 def check_readable(tag: str, revision: int, *, has_history: bool, is_deleted: bool) -> None:
     """Raise `GlobalTagNotFoundError` or `RevisionPrunedError` if the state of a revision cannot be read."""
     if is_deleted:
-        raise GlobalTagNotFoundError(f"{tag} at revision {revision}, by which it was deleted")
+        raise GlobalTagNotFoundError(described=f"{quoted(tag)} at revision {revision}, by which it was deleted")
     if not has_history:
         raise RevisionPrunedError(f"The history of global tag {tag} at revision {revision} is no longer stored.")
 
@@ -76,7 +76,7 @@ def check_readable(tag: str, revision: int, *, has_history: bool, is_deleted: bo
 def missing_revision(tag: str, as_of: AsOf) -> GlobalTagNotFoundError | RevisionNotFoundError:
     """The error for a state that does not exist: the tag never existed, or it has no such revision."""
     is_known = GlobalTag.objects.filter(name=tag).exists() or GlobalTagChange.objects.filter(global_tag=tag).exists()
-    return RevisionNotFoundError(f"{as_of} of global tag {tag}") if is_known else GlobalTagNotFoundError(tag)
+    return RevisionNotFoundError(f"{as_of} of global tag {quoted(tag)}") if is_known else GlobalTagNotFoundError(tag)
 
 
 PAYLOAD_LISTS = named_sql.load("past_payload_lists")

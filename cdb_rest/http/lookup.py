@@ -10,16 +10,27 @@ from typing import Any, NamedTuple
 from django.conf import settings
 
 from cdb_rest.connections.snapshot import snapshot
+from cdb_rest.exports.export import check_payload_types
 from cdb_rest.http.caching import Resource, combined, conditional_get, digest_of, headers_of, read_validators
-from cdb_rest.lookup.model import LookupQuery
+from cdb_rest.lookup.model import LookupQuery, select_rows
 from cdb_rest.lookup.queries import look_up
 from cdb_rest.lookup.stack import Stack
 from cdb_rest.observe import metrics
-from cdb_rest.parsing.parameters import AS_OF, parse_as_of, parse_flag, parse_moment, parse_tag
+from cdb_rest.parsing.parameters import (
+    PAST,
+    PAYLOAD_TYPES,
+    parse_as_of,
+    parse_flag,
+    parse_moment,
+    parse_payload_types,
+    parse_tag,
+)
 from cdb_rest.rules.as_of import TagState
-from cdb_rest.rules.errors import invalid_field
+from cdb_rest.rules.errors import invalid_field, quoted
 from cdb_rest.rules.moment import Interval, Mode
 
+# The names in `SIGNIFICANT` that a lookup knows.
+KNOWN = (*PAST, "strict", *PAYLOAD_TYPES)
 # Maximum number of global tags in one request.
 MAX_TAGS = 10
 SINCE, UNTIL, CANONICAL = "CDB-Valid-Since", "CDB-Valid-Until", "CDB-Canonical-Moment"
@@ -60,29 +71,39 @@ def read_lookup(parameters: Mapping[str, str]) -> tuple[LookupQuery, Extras]:
 def respond_to_lookup(query: LookupQuery, extras: Extras, meta: Mapping[str, Any]) -> tuple[int, dict[str, str], bytes]:
     """Status (200 or 304), headers and body of the response to a lookup. The body of a 304 is empty.
 
-    `meta` has the request's headers by their WSGI names. Raises `GlobalTagNotFoundError`, or `django.db.Error`.
+    `meta` has the request's headers by their WSGI names. Raises `GlobalTagNotFoundError`, `PayloadTypeNotFoundError`, or
+    `django.db.Error`.
     """
     metrics.LOOKUPS_RECEIVED.inc()
     past = () if query.as_of is None else (str(query.as_of),)
-    parts = (query.tag, *query.moment, query.only_valid, query.as_objects, query.mode.value, *past)
+    parts = (query.tag, *query.moment, query.only_valid, query.as_objects, query.mode.value, *past, *_types_of(query))
     digest = digest_of(*parts, extras.window, extras.canonical)
     found = look_up(query, read_validators(meta, digest), with_window=extras.window)
     headers = headers_of(found.state, digest)
-    if found.body is None:
+    body = found.body
+    if body is None:
         return 304, headers, b""
+    if query.payload_types:
+        body, types = select_rows(body, query.payload_types)
+        check_payload_types(query.payload_types, types)
     headers["Content-Type"] = "application/json"
     headers |= _window_headers(found.window, query.mode, extras)
-    return 200, headers, found.body
+    return 200, headers, body
+
+
+def _types_of(query: LookupQuery) -> tuple[tuple[str, ...], ...]:
+    """What the payload types of a query add to its digest: nothing if it has none."""
+    return (query.payload_types,) if query.payload_types else ()
 
 
 def read_lookup_of_tags(lists: Mapping[str, Sequence[str]]) -> tuple[list[LookupQuery], Extras]:
     """The lookups in one or several tags, and the extras, that a query string asks for, as `read_lookup`.
 
-    `lists` has the values of each parameter; only `gtName` and `rev` may have several.
+    `lists` has the values of each parameter; only `gtName`, `rev` and those of `PAYLOAD_TYPES` may have several.
     """
-    tags = read_tags(lists)
-    query, extras = read_lookup({name: values[-1] for name, values in lists.items() if name not in AS_OF})
-    return [replace(query, tag=tag, as_of=as_of) for tag, as_of in tags], extras
+    tags, payload_types = read_tags(lists), parse_payload_types(lists)
+    query, extras = read_lookup({name: values[-1] for name, values in lists.items() if name not in PAST})
+    return [replace(query, tag=tag, as_of=as_of, payload_types=payload_types) for tag, as_of in tags], extras
 
 
 def read_tags(
@@ -129,6 +150,7 @@ def respond_to_stack_lookup(
         first.mode.value,
         extras.window,
         extras.canonical,
+        *_types_of(first),
     )
     unchanged = conditional_get(meta, resource)
     if unchanged is not None:
@@ -136,6 +158,8 @@ def respond_to_stack_lookup(
     metrics.LOOKUPS_RECEIVED.inc()
     with snapshot():
         found = Stack(queries).look_up(first.moment, with_window=extras.window)
+        if first.payload_types:
+            check_payload_types(first.payload_types, select_rows(found.body, first.payload_types)[1])
     headers = headers_of(combined(found.states), resource.digest) | {"Content-Type": "application/json"}
     return 200, headers | _window_headers(found.window, first.mode, extras), found.body
 
@@ -153,7 +177,7 @@ def read_query(parameters: Mapping[str, str]) -> LookupQuery:
     tag = parse_tag(parameters)
     shape = parameters.get("shape", "list")
     if shape not in ("list", "dict"):
-        raise invalid_field("shape", f"shape must be list or dict (got {shape}).")
+        raise invalid_field("shape", f"shape must be list or dict (got {quoted(shape)}).")
     return LookupQuery(
         tag=tag,
         moment=parse_moment(("majorIOV", "minorIOV"), (parameters.get("majorIOV"), parameters.get("minorIOV"))),
@@ -161,4 +185,5 @@ def read_query(parameters: Mapping[str, str]) -> LookupQuery:
         as_objects=shape == "dict",
         mode=Mode(settings.CDB_IOV_MODE),
         as_of=parse_as_of(parameters),
+        payload_types=parse_payload_types({name: [parameters[name]] for name in PAYLOAD_TYPES if name in parameters}),
     )

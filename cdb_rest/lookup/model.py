@@ -3,10 +3,13 @@
 The strategies use only the query and the row.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, NamedTuple
+
+import orjson
 
 from cdb_rest.observe import metrics
 from cdb_rest.rules.as_of import AsOf
@@ -58,7 +61,7 @@ class LookupQuery:
     `only_valid`, it omits this payload IOV if its interval does not contain the moment. Without `only_valid`, the
     result includes payload IOVs that have ended. `mode` is the IOV mode of the database. With `as_objects`, rows are
     objects with the keys of `COLUMNS` instead of arrays. `as_of` is the past state of the tag to look in, None for the
-    present.
+    present. If there are `payload_types`, the response has only their rows (`select_rows`).
     """
 
     tag: str
@@ -67,6 +70,7 @@ class LookupQuery:
     as_objects: bool = False
     mode: Mode = Mode.CONTINUOUS
     as_of: AsOf | None = None
+    payload_types: tuple[str, ...] = ()
 
     def accepts(self, row: Row) -> bool:
         """Whether the result includes `row`. It checks only that the interval contains the moment, if `only_valid`.
@@ -138,6 +142,14 @@ class LookupResult:
     def text(self) -> str | None:
         """The body as text."""
         return None if self.body is None else self.body.decode()
+
+
+def select_rows(body: bytes, payload_types: Collection[str]) -> tuple[bytes, set[str]]:
+    """The rows of the payload types in the body of a lookup, and the names of the payload types that have one."""
+    rows = orjson.loads(body)
+    names = [row["payload_type_name"] if isinstance(row, dict) else row[0] for row in rows]
+    selected = [row for name, row in zip(names, rows, strict=True) if name in payload_types]
+    return orjson.dumps(selected), set(names).intersection(payload_types)
 
 
 BEGINNING = Moment(0, 0)

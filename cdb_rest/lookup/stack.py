@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import orjson
 
-from cdb_rest.lookup.model import LookupQuery, Row, State
+from cdb_rest.lookup.model import LookupQuery, Row, State, select_rows
 from cdb_rest.lookup.queries import reader_of
 from cdb_rest.rules.moment import AFTER_ALL, Interval, Moment
 
@@ -43,8 +43,11 @@ class Stack:
 
     def look_up(self, moment: Moment, *, with_window: bool) -> StackResult:
         """The result of the lookup at a moment."""
-        if len(self._tags) > 1:
-            return self._merge(moment, with_window=with_window)
+        payload_types = self._tags[0][0].payload_types
+        found = (self._merge if len(self._tags) > 1 else self._look_up)(moment, with_window=with_window)
+        return replace(found, body=select_rows(found.body, payload_types)[0]) if payload_types else found
+
+    def _look_up(self, moment: Moment, *, with_window: bool) -> StackResult:
         [(query, look_up)] = self._tags
         found = look_up(replace(query, moment=moment), with_window=with_window)
         return StackResult((found.state,), found.body or b"", found.window)

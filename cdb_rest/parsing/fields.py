@@ -1,14 +1,15 @@
 """The fields of request bodies, with strict validation and one sentence for each error."""
 
 import json
-from typing import Any
+from typing import Any, ClassVar
 
 from django.conf import settings
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 
-from cdb_rest.parsing.parameters import is_own_path, moment_of, parse_integer, unknown_names
+from cdb_rest.parsing.parameters import is_own_path, moment_of, parse_integer, refused_names, unknown_names
 from cdb_rest.rules.errors import InvalidInputError
 from cdb_rest.rules.moment import OPEN, Mode, Moment, end_of_major
 from cdb_rest.rules.names import NAME_LENGTH, NAME_RULE, REVISION_LENGTH, fits_into_path
@@ -43,12 +44,12 @@ class NameField(TextField):
 class NumberField(serializers.Field[int, Any, Any, Any]):
     """An integer in 0…2^63-1: a JSON number without a fraction, or a string of digits."""
 
-    default_error_messages = {"invalid": "An integer from 0 to 9223372036854775807 is required."}
+    default_error_messages = {"invalid": "An integer from 0 to 9223372036854775807 is required (got {given})."}
 
     def to_internal_value(self, data: Any) -> int:
         number = parse_integer(data)
         if number is None or not 0 <= number <= OPEN:
-            self.fail("invalid")
+            self.fail("invalid", given=_shown(data))
         return number
 
 
@@ -59,7 +60,7 @@ class RevisionField(serializers.Field[str | None, Any, Any, Any]):
     It is stored as a string, with its leading zeros. An empty string means no revision.
     """
 
-    default_error_messages = {"invalid": "A revision is a number from 0 to 9223372036854775807."}
+    default_error_messages = {"invalid": "A revision is a number from 0 to 9223372036854775807 (got {given})."}
 
     def to_internal_value(self, data: Any) -> str | None:
         if data == "":
@@ -67,7 +68,7 @@ class RevisionField(serializers.Field[str | None, Any, Any, Any]):
         number = parse_integer(data)
         # "-0" is no negative number, but it is not stored as a revision either.
         if number is None or number > OPEN or not str(data).isdigit() or len(str(data)) > REVISION_LENGTH:
-            self.fail("invalid")
+            self.fail("invalid", given=_shown(data))
         return str(data)
 
 
@@ -119,7 +120,7 @@ class MomentsField(serializers.Field[list[Moment], Any, Any, Any]):
     default_error_messages = {
         "invalid": "An array of moments is required.",
         "moment": "The moment with the index {index} must be an array of two integers, [major, minor], each from 0 to "
-        "9223372036854775807.",
+        "9223372036854775807 (got {given}).",
         "most": "At most {most} moments are accepted (got {count}).",
     }
 
@@ -136,7 +137,7 @@ class MomentsField(serializers.Field[list[Moment], Any, Any, Any]):
         for index, one in enumerate(data):
             moment = _moment(one)
             if moment is None:
-                self.fail("moment", index=index)
+                self.fail("moment", index=index, given=_shown(one))
             moments.append(moment)
         return moments
 
@@ -160,16 +161,23 @@ def _moment(data: Any) -> Moment | None:
     return moment_of(data) if isinstance(data, list) else None
 
 
+# The members that the body of every write may have, and that of a read with a body.
+MEMBERS_OF_WRITES, MEMBERS_OF_READS = ("comment", "dry_run"), ("comment",)
+
+
 class Input(serializers.Serializer[Any]):
     """The base class of serializers of request bodies. For an optional member, null means the same as omitting it.
 
     With `strict` in the context, unknown members are errors, because a misspelt optional member would otherwise be
-    ignored. The members `comment` and `dry_run` are always accepted.
+    ignored. Without it, only those of `refused_names` are. The members `also_known` are always accepted.
     """
+
+    also_known: ClassVar[tuple[str, ...]] = MEMBERS_OF_WRITES
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         if isinstance(data, dict):
-            unknown = unknown_names(data, [*self.fields, "comment", "dry_run"]) if self.context.get("strict") else {}
+            find_wrong = unknown_names if self.context.get("strict") else refused_names
+            unknown = find_wrong(data, {*self.fields, *self.also_known})
             if unknown:
                 raise serializers.ValidationError(unknown)
             data = {
@@ -192,6 +200,22 @@ def read_body(request: Request, form: type[Input]) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise InvalidInputError("The body must be a JSON object.")
     return read_value(data, form, strict=is_own_path(request))
+
+
+def check_optional_body(request: Request) -> None:
+    """Check the members of the body of a write that needs none. Other bodies, such as `null` or invalid JSON, are ignored.
+
+    Raises `InvalidInputError` for the members of `refused_names`.
+    """
+    try:
+        data: Any = request.data
+    except APIException:
+        return
+    rows = data if isinstance(data, list) else [data]
+    names = dict.fromkeys(name for row in rows if isinstance(row, dict) for name in row)
+    wrong = refused_names(names, MEMBERS_OF_WRITES)
+    if wrong:
+        raise InvalidInputError(" ".join(text for [text] in wrong.values()), wrong)
 
 
 def read_value(data: dict[str, Any], form: type[Input], *, strict: bool = False) -> dict[str, Any]:

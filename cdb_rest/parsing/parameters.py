@@ -2,7 +2,8 @@
 
 Views that nopayloaddb does not have reject unknown parameters (`cdb_rest.api.base.views.StrictView`), and the service's own
 paths reject unknown members of bodies (`is_own_path`): otherwise a misspelt optional name would be ignored. Other requests
-may have unknown names, because existing clients may send them.
+may have unknown names, because existing clients may send them; but no request may have one that is, or resembles, a name in
+`SIGNIFICANT` (`refused_names`).
 """
 
 import re
@@ -15,13 +16,19 @@ from typing import Any
 from rest_framework.request import Request
 
 from cdb_rest.rules.as_of import AsOf
-from cdb_rest.rules.errors import invalid_field
+from cdb_rest.rules.errors import invalid_field, quoted
 from cdb_rest.rules.moment import OPEN, Moment
 
 # Valid numbers have fewer digits. The limit avoids the conversion of long texts.
 INTEGER = re.compile(r"-?[0-9]{1,30}", re.ASCII)
 # The parameters that ask for a state in the past.
-AS_OF = ("rev", "at")
+PAST = ("rev", "at")
+# The parameters that select payload types; the second one is an alias.
+PAYLOAD_TYPES = ("payloadType", "payload_type")
+# The names of parameters and members that would change what a request does. They are errors where they have no meaning.
+SIGNIFICANT = (*PAST, "revision", "strict", "dry_run", *PAYLOAD_TYPES)
+# Shorter names resemble too many others.
+RESEMBLING_LENGTH = 5
 # The service's own paths, except `whoami`, which accepts no body. No path of nopayloaddb has one of these prefixes.
 OWN_PATH = re.compile(r"/api/cdb_rest/(global-tags|payload-types|payload-lists|payload-iovs|settings)(/|$)")
 # The maximum number of names in an error, and their maximum length. They limit the size of the response.
@@ -58,7 +65,9 @@ def parse_number(name: str, text: str | None) -> int:
     """
     number = parse_integer(text)
     if number is None or not 0 <= number <= OPEN:
-        raise invalid_field(name, f"{name} must be an integer from 0 to {OPEN} (got {text or 'nothing'}).")
+        raise invalid_field(
+            name, f"{name} must be an integer from 0 to {OPEN} (got {quoted(text) if text else 'nothing'})."
+        )
     return number
 
 
@@ -82,8 +91,24 @@ def parse_moment_text(name: str, text: str) -> Moment:
     """The moment of a text in the format `major,minor`. `name` is that of the parameter. Raises `InvalidInputError`."""
     moment = moment_of(text.split(","))
     if moment is None:
-        raise invalid_field(name, f"{name} must be major,minor, two integers from 0 to {OPEN} (got {text}).")
+        raise invalid_field(name, f"{name} must be major,minor, two integers from 0 to {OPEN} (got {quoted(text)}).")
     return moment
+
+
+def parse_payload_types(lists: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """The names of payload types that a query string selects, sorted and without repetitions; empty if it selects none.
+
+    `lists` has the values of each parameter. Each value of `PAYLOAD_TYPES` is a name, or names separated by commas. Raises
+    `InvalidInputError` for an empty name.
+    """
+    given = [(parameter, text) for parameter in PAYLOAD_TYPES for text in lists.get(parameter, ())]
+    for parameter, text in given:
+        if "" in text.split(","):
+            raise invalid_field(
+                parameter,
+                f"{parameter} must not have an empty name; leave it out to get all of them (got {quoted(text)}).",
+            )
+    return tuple(sorted({name for _, text in given for name in text.split(",")}))
 
 
 def parse_flag(name: str, text: str | None) -> bool:
@@ -93,7 +118,9 @@ def parse_flag(name: str, text: str | None) -> bool:
     """
     values = {"": True, "1": True, "true": True, "0": False, "false": False, None: False}
     if text not in values:
-        raise invalid_field(name, f"{name} must be 1, true or empty for on, or 0 or false for off (got {text}).")
+        raise invalid_field(
+            name, f"{name} must be 1, true or empty for on, or 0 or false for off (got {quoted(text)})."
+        )
     return values[text]
 
 
@@ -117,7 +144,7 @@ def _parse_time(name: str, text: str) -> datetime:
         # PostgreSQL accepts no offsets of 16 hours or more, and Python accepts them up to 24.
         return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
-        raise invalid_field(name, f"{name} must be a time such as 2026-11-24T12:00:00Z (got {text}).") from None
+        raise invalid_field(name, f"{name} must be a time such as 2026-11-24T12:00:00Z (got {quoted(text)}).") from None
 
 
 def is_light(text: str | None) -> bool:
@@ -142,6 +169,36 @@ def unknown_names(names: Iterable[str], known: Collection[str]) -> dict[str, lis
     return {name: [_message(name, known)] for name in unknown}
 
 
+def refused_names(names: Iterable[str], known: Collection[str]) -> dict[str, list[str]]:
+    """Error messages for the names that are not in `known` and are, or resemble, one of `SIGNIFICANT`. As `unknown_names`."""
+    return unknown_names((name for name in names if name not in known and significant_name(name)), known)
+
+
+def significant_name(name: str) -> str | None:
+    """The name in `SIGNIFICANT` that is equal to `name`, or that it resembles; None if there is none.
+
+    A name of at least `RESEMBLING_LENGTH` letters resembles another one if, apart from case, they differ at most by one letter
+    that is inserted, deleted or replaced.
+    """
+    if name in SIGNIFICANT:
+        return name
+    # The limit avoids the conversion of long texts.
+    if not RESEMBLING_LENGTH <= len(name) <= NAMED_LENGTH:
+        return None
+    return next((item for item in SIGNIFICANT if _differ_by_a_letter(name.casefold(), item.casefold())), None)
+
+
+def _differ_by_a_letter(a: str, b: str) -> bool:
+    """Whether two texts are equal, or differ by one letter that is inserted, deleted or replaced."""
+    start = next((place for place, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    a, b = a[start:], b[start:]
+    return a[1:] == b[1:] or a[1:] == b or a == b[1:]
+
+
 def _message(name: str, known: Collection[str]) -> str:
-    nearest = get_close_matches(name, known, n=1)
-    return f"{name} is not known here{f'; did you mean {nearest[0]}?' if nearest else '.'}"
+    meant, shown = significant_name(name), name if name.isidentifier() else quoted(name)
+    # With this cutoff, `rev` is near to `revision`.
+    nearest = [meant] if meant in known else get_close_matches(name, known, n=1, cutoff=0.5)
+    if nearest:
+        return f"{shown} is not known here; did you mean {nearest[0]}?"
+    return f"{shown} is not known here{f'; {meant} has no meaning for this request, leave it out' if meant else ''}."

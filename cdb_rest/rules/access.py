@@ -12,7 +12,7 @@ from typing import Any
 
 import re2  # type: ignore[import-untyped]
 
-from cdb_rest.rules.errors import AuthenticationRequiredError, NotPermittedError, invalid_field
+from cdb_rest.rules.errors import AuthenticationRequiredError, NotPermittedError, invalid_field, quoted
 
 ANY = ".*"
 # A pattern that matches no text: the set of excluded characters has every character.
@@ -71,7 +71,7 @@ def role_of(name: str) -> Role:
     for role in Role:
         if name == str(role):
             return role
-    raise invalid_field("role", f"role must be one of {', '.join(map(str, Role))} (got {name})")
+    raise invalid_field("role", f"role must be one of {', '.join(map(str, Role))} (got {quoted(name)})")
 
 
 def check_pattern(field: str, pattern: str) -> None:
@@ -83,7 +83,9 @@ def check_pattern(field: str, pattern: str) -> None:
         _compiled(pattern)
     except re2.error as error:
         reason = error.args[0].decode() if isinstance(error.args[0], bytes) else error
-        raise invalid_field(field, f"{field} must be a regular expression of RE2 (got {pattern}; {reason})") from error
+        raise invalid_field(
+            field, f"{field} must be a regular expression of RE2 (got {quoted(pattern)}; {reason})"
+        ) from error
 
 
 def is_pattern(text: str) -> bool:
@@ -150,6 +152,7 @@ class Principal:
       name of a user, or the address of an unknown client.
     - `method`: how the principal was identified: `token`, `jwt`, `session`, `proxy` or `network`. It is empty if the
       principal was not identified.
+    - `lacks`: why a principal was not identified, for the message of a refusal.
     - `may_everything`: there are no restrictions. It is set for commands, and for all clients with `CDB_OPEN_WRITES`.
     """
 
@@ -157,6 +160,7 @@ class Principal:
     method: str = ""
     permissions: tuple[Permission, ...] = ()
     may_everything: bool = False
+    lacks: str = "the request has no token"
 
     @property
     def identity(self) -> str:
@@ -181,7 +185,7 @@ class Principal:
             return
         needed = needs(role, tag, payload_type)
         if not self.method:
-            raise AuthenticationRequiredError(f"This needs {needed}, and the request has no token.")
+            raise AuthenticationRequiredError(f"This needs {needed}, and {self.lacks}.")
         raise NotPermittedError(f"{self.name} has no permission for this: it needs {needed}.")
 
 

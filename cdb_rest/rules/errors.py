@@ -6,6 +6,19 @@ stable identifier for programs.
 
 from typing import Any, ClassVar
 
+# The maximum length of a value in a message. Names are shorter.
+SHOWN_LENGTH = 100
+
+
+def quoted(value: object) -> str:
+    """A name or value for a message: a text in quotes, so that spaces and invisible characters show; a number as it is.
+
+    A long text is cut.
+    """
+    if not isinstance(value, str):
+        return str(value)
+    return repr(value if len(value) <= SHOWN_LENGTH else f"{value[:SHOWN_LENGTH]}…")
+
 
 class CdbError(Exception):
     """Base class of all errors of the service. The message is for the client.
@@ -40,7 +53,7 @@ def invalid_field(field: str, message: str) -> InvalidInputError:
 
 
 class UnknownParameterError(CdbError, status=400, code="unknown_parameter"):
-    """The query string has a parameter that the route does not accept."""
+    """The query string has a parameter that the route does not accept. The message names the parameter that may be meant."""
 
 
 class AuthenticationRequiredError(CdbError, status=401, code="authentication_required"):
@@ -78,8 +91,9 @@ class NotFoundError(CdbError, status=404, code="not_found"):
 
     kind = "object"
 
-    def __init__(self, name: object) -> None:
-        super().__init__(f"There is no {self.kind} {name}.")
+    def __init__(self, name: object = None, *, described: str = "") -> None:
+        """`name` is a name or a number. Without it, the object is `described`, with names that are `quoted`."""
+        super().__init__(f"There is no {self.kind} {described or quoted(name)}.")
         self.name = name
 
 
@@ -95,7 +109,7 @@ class StatusNotFoundError(NotFoundError, status=404, code="status_not_found"):
     kind = "global tag status"
 
     def __init__(self, name: str, known: list[str]) -> None:
-        super().__init__(f"{name}; existing statuses: {', '.join(known)}")
+        super().__init__(described=f"{quoted(name)}; existing statuses: {', '.join(known)}")
 
 
 class PayloadTypeNotFoundError(NotFoundError, status=404, code="payload_type_not_found"):
@@ -186,9 +200,9 @@ class RevisionNotFoundError(NotFoundError, status=404, code="revision_not_found"
 
     kind = "revision"
 
-    def __init__(self, name: object) -> None:
-        CdbError.__init__(self, f"There is no {name}.")
-        self.name = name
+    def __init__(self, described: str) -> None:
+        CdbError.__init__(self, f"There is no {described}.")
+        self.name = None
 
 
 class RevisionPrunedError(CdbError, status=410, code="revision_pruned"):

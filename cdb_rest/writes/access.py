@@ -19,6 +19,7 @@ from cdb_rest.rules.errors import (
     NameTakenError,
     TokenNotFoundError,
     invalid_field,
+    quoted,
 )
 from cdb_rest.rules.names import NAME_RULE, fits_into_path
 from cdb_rest.writes.transactions import write
@@ -134,7 +135,7 @@ def check_rule(values: dict[str, Any]) -> None:
     """
     kind = values["kind"]
     if kind not in RuleKind.values:
-        raise _invalid("kind", f"must be one of {', '.join(RuleKind.values)} (got {kind})")
+        raise _invalid("kind", f"must be one of {', '.join(RuleKind.values)} (got {quoted(kind)})")
     role = role_of(values["role"])
     for field, of_kind in (("issuer", RuleKind.CLAIM), ("claim", RuleKind.CLAIM), ("identity", RuleKind.NETWORK)):
         if bool(values[field]) != (kind == of_kind):
@@ -157,12 +158,14 @@ def check_rule(values: dict[str, Any]) -> None:
         for placeholder in PLACEHOLDERS:
             if placeholder in pattern and kind != RuleKind.CLAIM:
                 raise _invalid(
-                    field, f"can contain {placeholder} only in rules of kind {RuleKind.CLAIM} (got {pattern})"
+                    field, f"can contain {placeholder} only in rules of kind {RuleKind.CLAIM} (got {quoted(pattern)})"
                 )
             pattern = pattern.replace(placeholder, "x")
         check_pattern(field, pattern)
     if role == Role.READER and (values["tags"], values["types"]) != (ANY, ANY):
-        raise _invalid("tags", f"must be {ANY} for the role reader, which reads everything (got {values['tags']})")
+        raise _invalid(
+            "tags", f"must be {ANY} for the role reader, which reads everything (got {quoted(values['tags'])})"
+        )
 
 
 def rule_document(rule: AccessRule) -> dict[str, Any]:

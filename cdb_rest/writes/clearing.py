@@ -6,7 +6,7 @@ from django.db import transaction
 
 from cdb_rest.models import ChangeAction, GlobalTag, PayloadIOV, PayloadList
 from cdb_rest.rules.access import BY_THE_SYSTEM, Origin
-from cdb_rest.rules.errors import ConcurrentChangeError, GlobalTagNotFoundError, PayloadListNotFoundError
+from cdb_rest.rules.errors import ConcurrentChangeError, GlobalTagNotFoundError, PayloadListNotFoundError, quoted
 from cdb_rest.rules.moment import Interval
 from cdb_rest.rules.status import Action
 from cdb_rest.writes.change_log import Changes
@@ -43,7 +43,7 @@ def clear_interval(
     if name is None:
         if not GlobalTag.objects.filter(name=global_tag).exists():
             raise GlobalTagNotFoundError(global_tag)
-        raise PayloadListNotFoundError(f"of type {payload_type} in global tag {global_tag}")
+        raise PayloadListNotFoundError(described=f"of type {quoted(payload_type)} in global tag {quoted(global_tag)}")
     found = lock_payload_list(name)
     if found.global_tag is None or found.global_tag.name != global_tag:
         raise ConcurrentChangeError(f"Payload list {name} was attached elsewhere at the same moment; try again.")

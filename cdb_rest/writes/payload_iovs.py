@@ -10,6 +10,7 @@ from cdb_rest.rules.errors import (
     ConcurrentChangeError,
     PayloadIOVNotFoundError,
     PayloadListNotFoundError,
+    quoted,
 )
 from cdb_rest.rules.moment import END_OF_TIME, Moment
 from cdb_rest.rules.status import Action
@@ -123,7 +124,7 @@ def delete_payload_iov(
         .first()
     )
     if name is None:
-        raise PayloadListNotFoundError(f"of type {payload_type} in global tag {global_tag}")
+        raise PayloadListNotFoundError(described=f"of type {quoted(payload_type)} in global tag {quoted(global_tag)}")
     found = lock_payload_list(name)
     if found.global_tag is None or found.global_tag.name != global_tag:
         raise ConcurrentChangeError(f"Payload list {name} was attached elsewhere at the same moment; try again.")
@@ -136,7 +137,7 @@ def delete_payload_iov(
     ).first()
     if iov is None:
         until = "an open end" if end == END_OF_TIME else end
-        raise PayloadIOVNotFoundError(f"from exactly {start} to {until} in payload list {name}")
+        raise PayloadIOVNotFoundError(described=f"from exactly {start} to {until} in payload list {quoted(name)}")
     limits.check_closed(found.global_tag, start)
     changes = Changes()
     remove_row(found, iov, changes)

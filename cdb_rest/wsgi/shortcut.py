@@ -17,10 +17,10 @@ from django.http.request import split_domain_port, validate_host
 from cdb_rest.api.base import errors
 from cdb_rest.http.caching import PRECONDITIONS, Resource, conditional_get
 from cdb_rest.http.hot_reads import Response, respond
-from cdb_rest.http.lookup import read_lookup, respond_to_lookup
+from cdb_rest.http.lookup import KNOWN, read_lookup, respond_to_lookup
 from cdb_rest.http.security import HEADERS
 from cdb_rest.observe.request_context import TIMING_HEADER, context_of
-from cdb_rest.parsing.parameters import is_light
+from cdb_rest.parsing.parameters import is_light, refused_names
 from cdb_rest.routes import ROUTES, Hot
 from cdb_rest.rules.errors import InvalidInputError
 
@@ -34,6 +34,8 @@ NAMED = [
 PATTERNS = [
     (re.compile(re.sub("<.*?>", "([!-.0-~ ]+)", route.rstrip("/")) + "/?"), kind, route) for route, kind in NAMED
 ]
+# The parameters of a lookup that need no further check.
+USUAL = {"gtName", "majorIOV", "minorIOV", "shape", "window", "snap", *KNOWN}
 LIGHT = re.compile("light(?:=([^&%+]*))?")
 
 
@@ -113,7 +115,7 @@ def _find_lookup(path: str, query: str) -> HotRead | None:
     parameters = dict(pairs)
     try:
         # Several tags are left to Django, and so is an error.
-        if len(parameters) < len(pairs):
+        if len(parameters) < len(pairs) or refused_names(parameters.keys() - USUAL, KNOWN):
             return None
         return path.rstrip("/"), partial(respond_to_lookup, *read_lookup(parameters))
     except InvalidInputError:

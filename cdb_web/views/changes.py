@@ -5,7 +5,7 @@ from django.http import HttpRequest, HttpResponse
 
 from cdb_rest.history.changes import read_change
 from cdb_rest.models import GlobalTag, GlobalTagChange
-from cdb_rest.rules.errors import ChangeNotFoundError, GlobalTagNotFoundError, RevisionPrunedError
+from cdb_rest.rules.errors import ChangeNotFoundError, GlobalTagNotFoundError, RevisionPrunedError, quoted
 from cdb_web.page import page, show
 
 PAGE_SIZE = 50
@@ -35,7 +35,7 @@ def change(request: HttpRequest, name: str, revision: int) -> HttpResponse:
     """One change: who, when, why, and what it removed and added."""
     found = GlobalTagChange.objects.filter(global_tag=name, revision=revision).first()
     if found is None:
-        raise ChangeNotFoundError(f"of global tag {name} with revision {revision}")
+        raise ChangeNotFoundError(described=f"of global tag {quoted(name)} with revision {revision}")
     later = GlobalTagChange.objects.filter(global_tag=name, revision__gt=revision)
     values: dict[str, object] = {
         "name": name,

@@ -57,7 +57,7 @@ def _compare(values: Mapping[str, str], query: QueryDict) -> dict[str, object]:
     scope = Scope(
         [(values["a"], inputs.revision(values, "rev_a"))],
         [(values["b"], inputs.revision(values, "rev_b"))],
-        values["type"] or None,
+        [values["type"]] if values["type"] else (),
         inputs.window(values) or EVERYTHING,
         Key(values["by"]),
     )

@@ -41,7 +41,7 @@ def _coverage(query: Mapping[str, str], name: str, required: Sequence[str]) -> d
     found = []
     if window is not None and not batch.has_changed:
         # Payload types without a list come last.
-        selection = Selection([(name, inputs.revision(query))], None, window, [] if batch.after else missing)
+        selection = Selection([(name, inputs.revision(query))], (), window, [] if batch.after else missing)
         found = [item for part in coverage_of(contents.only(batch.names), selection) for item in part]
     return {
         "window": window,

@@ -15,6 +15,7 @@ from cdb_rest.rules.errors import (
     InvalidInputError,
     StatusNotFoundError,
     TagChangedError,
+    quoted,
 )
 from cdb_rest.writes.global_tags import change_status, clone_global_tag
 from cdb_rest.writes.limits import set_limits
@@ -68,7 +69,7 @@ def manage(request: HttpRequest, name: str) -> HttpResponse:
 def revert(request: HttpRequest, name: str, revision: int) -> HttpResponse:
     """A form that reverts a tag to a revision. The first POST shows what would change; the second one stores it."""
     if not GlobalTagChange.objects.filter(global_tag=name, revision=revision).exists():
-        raise ChangeNotFoundError(f"of global tag {name} with revision {revision}")
+        raise ChangeNotFoundError(described=f"of global tag {quoted(name)} with revision {revision}")
     values: dict[str, object] = {"name": name, "revision": revision, "values": request.POST}
     if request.method != "POST":
         return show(request, "revert.html", values)

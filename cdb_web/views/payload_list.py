@@ -27,7 +27,7 @@ def payload_list(request: HttpRequest, name: str, payload_type: str) -> HttpResp
 def _list(query: Mapping[str, str], name: str, payload_type: str) -> dict[str, object]:
     found = inputs.contents(query, name, payload_type)
     window = inputs.window(query) or EVERYTHING
-    source = find_source(Selection(name, payload_type, window, inputs.revision(query)))
+    source = find_source(Selection(name, (payload_type,), window, inputs.revision(query)))
     rows = read_rows(source, window, PAGE_SIZE)
     return {
         "rows": rows,

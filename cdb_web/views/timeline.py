@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 from cdb_rest.analysis.contents import Contents, ListVersion
 from cdb_rest.analysis.difference import Scope
 from cdb_rest.exports.export import Selection, find_source
-from cdb_rest.rules.errors import InvalidInputError, PayloadListNotFoundError, invalid_field
+from cdb_rest.rules.errors import InvalidInputError, PayloadListNotFoundError, invalid_field, quoted
 from cdb_rest.rules.moment import AFTER_ALL, OPEN, Interval, Moment
 from cdb_web import inputs
 from cdb_web.axis import Axis
@@ -44,7 +44,7 @@ def lanes(request: HttpRequest, name: str) -> HttpResponse:
         )
     missing = [payload_type for payload_type in types if payload_type not in found.lists]
     if missing:
-        raise PayloadListNotFoundError(f"of type {missing[0]} in global tag {name}")
+        raise PayloadListNotFoundError(described=f"of type {quoted(missing[0])} in global tag {quoted(name)}")
     axis = axis_of(request.GET, found)
     window = axis.window
     at = inputs.text(request.GET, "at")
@@ -74,7 +74,7 @@ def _difference(query: QueryDict, name: str, payload_type: str, axis: Axis) -> d
     if against is None:
         return {}
     tags = [(name, against)], [(name, inputs.revision(query))]
-    return {"differs": differing(Scope(*tags, payload_type, axis.window).read(), axis)}
+    return {"differs": differing(Scope(*tags, [payload_type], axis.window).read(), axis)}
 
 
 @page
@@ -84,12 +84,12 @@ def rows(request: HttpRequest, name: str) -> HttpResponse:
     found = inputs.contents(query, name)
     axis, payload_type = axis_of(query, found), query.get("type", "")
     if payload_type not in found.lists:
-        raise PayloadListNotFoundError(f"of type {payload_type} in global tag {name}")
+        raise PayloadListNotFoundError(described=f"of type {quoted(payload_type)} in global tag {quoted(name)}")
     pixel = _number(query, "x", 0, axis.width - 1)
     start = axis.moment_at(pixel)
     end = axis.moment_at(pixel + 1) if pixel + 1 < axis.width else axis.window.end
     window = Interval(start, end if end > start else axis.part(pixel / axis.width, (pixel + 1) / axis.width).window.end)
-    source = find_source(Selection(name, payload_type, window, inputs.revision(query)))
+    source = find_source(Selection(name, (payload_type,), window, inputs.revision(query)))
     gap_since = last_end(found.lists[payload_type][0], window.start)
     return show(
         request,
@@ -155,7 +155,7 @@ def _used(lists: Sequence[ListVersion], window: Interval) -> Interval:
 def _number(query: Mapping[str, str], name: str, least: int, most: int, default: int = 0) -> int:
     text = query.get(name, str(default))
     if not text.isascii() or not text.isdigit() or not least <= int(text[:9]) <= most:
-        raise invalid_field(name, f"{name} must be a number from {least} to {most} (got {text}).")
+        raise invalid_field(name, f"{name} must be a number from {least} to {most} (got {quoted(text)}).")
     return int(text[:9])
 
 
@@ -165,5 +165,5 @@ def _share(query: Mapping[str, str], name: str, default: float) -> float:
     except ValueError:
         share = float("nan")
     if not -10 <= share <= 10:
-        raise invalid_field(name, f"{name} must be a number from -10 to 10 (got {query[name]}).")
+        raise invalid_field(name, f"{name} must be a number from -10 to 10 (got {quoted(query[name])}).")
     return share

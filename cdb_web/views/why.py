@@ -24,7 +24,7 @@ def why(request: HttpRequest, name: str) -> HttpResponse:
     if not payload_type:
         raise invalid_field("type", "A payload type is required (type).")
     rev = inputs.text(query, "rev")
-    _, [found] = explain(tags=[(name, inputs.revision(query))], moment=moment, payload_type=payload_type)
+    _, [found] = explain(tags=[(name, inputs.revision(query))], moment=moment, payload_types=[payload_type])
     return show(
         request,
         "why.html",

@@ -24,14 +24,15 @@ def rename(payload_list, name):
     return payload_list
 
 
-LOOKUP = "payloadiovs/?gtName=tag&majorIOV=5&minorIOV=0"
+MOMENT_OF_LOOKUP = "gtName=tag&majorIOV=5&minorIOV=0"
+LOOKUP = f"payloadiovs/?{MOMENT_OF_LOOKUP}"
 OF_THE_TAG = (LOOKUP, "globalTag/tag", "globalTag/tag?light", "gtPayloadLists/tag")
 
 
-def insert(api, url, since):
+def insert(api, url, since, payload_type="Gain"):
     row = {
         "global_tag": "tag",
-        "payload_type": "Gain",
+        "payload_type": payload_type,
         "payload_url": url,
         "checksum": "c",
         "since": since,

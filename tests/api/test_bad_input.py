@@ -1,10 +1,12 @@
 """Invalid requests: each gets a clear error in JSON, never a 500, and changes nothing."""
 
 import pytest
+from django.db import DatabaseError
 
+from cdb_rest.api.base import suggestions
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList, PayloadType
 from cdb_rest.rules.moment import OPEN
-from tests.api.helpers import READS, WRITES
+from tests.api.helpers import INSERTION, LOOKUP, READS, ROW, WRITES
 
 pytestmark = pytest.mark.django_db
 
@@ -171,4 +173,105 @@ def test_numbers_may_come_as_strings_and_null_for_what_may_be_left_out(api):
         0,
         None,
         OPEN,
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "text"),
+    [
+        ("globalTag/tag%20", 404, "There is no global tag 'tag '"),
+        ("globalTag/ta%0Ag", 404, "There is no global tag 'ta\\ng'"),
+        ("payloadiovs/?gtName=%20tag&majorIOV=0&minorIOV=0", 404, "There is no global tag ' tag'"),
+        (f"{LOOKUP}&payloadType=Gain%20", 404, "There is no payload type 'Gain '"),
+        ("payload-lists/by-name/x%C2%A0", 404, "There is no payload list 'x\\xa0'"),
+        ("pl/99", 404, "There is no payload list 99."),
+        ("user_settings/x", 404, "There is no public setting 'x'."),
+        ("payloadiovs/?gtName=tag&majorIOV=%205&minorIOV=0", 400, "(got ' 5')"),
+        ("payloadiovs/?gtName=tag&minorIOV=0", 400, "(got nothing)"),
+        (f"{LOOKUP}&strict=1%20", 400, "(got '1 ')"),
+        (f"{LOOKUP}&shape=%20dict", 400, "(got ' dict')"),
+        (f"{LOOKUP}&at=now%20", 400, "(got 'now ')"),
+        (f"{LOOKUP}&strict%20=1", 400, "'strict ' is not known here; did you mean strict?"),
+        ("pt?page=1%20", 400, "(got '1 ')"),
+        ("global-tags/tag/export?format=csv%20", 400, "(got 'csv ')"),
+        ("global-tags/tag/coverage?since=1,%200", 400, "(got '1, 0')"),
+        (f"{LOOKUP}&at={'x' * 5000}", 400, f"(got '{'x' * 100}…')"),
+    ],
+)
+@pytest.mark.django_db(transaction=True)
+def test_names_and_values_in_messages_are_quoted(api, payload_list, path, status, text):
+    assert text in api.get(path).error(status)["detail"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "text"),
+    [
+        ("PUT", "gt_change_status/tag/locked%20", None, "There is no global tag status 'locked '; existing statuses:"),
+        ("PUT", "gt_change_status/tag%20/locked", None, "There is no global tag 'tag '"),
+        ("POST", "pl", {"payload_type": "Gain "}, "There is no payload type 'Gain '"),
+        ("PUT", "pl_attach", {"global_tag": "tag", "payload_list": "x "}, "There is no payload list 'x '"),
+        ("DELETE", "deletePayloadIOV/tag/x%20/0/0", None, "There is no payload list of type 'x ' in global tag 'tag'."),
+        ("POST", "piov", ROW | {"major_iov": " 5"}, '(got " 5")'),
+        ("POST", "piov", ROW | {"minor_iov_end": 1.5}, "(got 1.5)"),
+        ("POST", "piov", ROW | {"size": -1}, "(got -1)"),
+        ("POST", "piov", ROW | {"revision": "v1"}, '(got "v1")'),
+        ("POST", "payload-iovs/insert", INSERTION | {"global_tag": "tag", "since": [5, "0 "]}, '(got [5, "0 "])'),
+        ("POST", "payload-iovs/query", {"gtName": "tag", "moments": [[1, 0], [2, None]]}, "(got [2, null])"),
+        ("POST", "payload-iovs/query", {"gtName": "tag", "moments": [{"major": 1}]}, '(got {"major": 1})'),
+        ("POST", "payload-iovs/query", {"gtName": "tag", "moments": [], "rev": -2}, "(got -2)"),
+        ("POST", "global-tags/tag/affected", {"moments": [[1, "x" * 200]]}, f'(got [1, "{"x" * 55}…)'),
+    ],
+)
+def test_values_of_bodies_are_shown_in_messages(api, payload_list, method, path, body, text):
+    answer = api(method, path, body)
+    assert answer.status in (400, 404) and text in answer.json["detail"], answer.json
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("globalTag/run2024_prod_v1", "did you mean 'run2024_prod_v2'?"),
+        ("globalTag/run2024_prod_v1?light", "did you mean 'run2024_prod_v2'?"),
+        ("globalTag/RUN2024_PROD_V2", "did you mean 'run2024_prod_v2'?"),
+        ("gtPayloadLists/run2024prod_v2", "did you mean 'run2024_prod_v2'?"),
+        ("payloadiovs/?gtName=urn2024_prod_v2&majorIOV=0&minorIOV=0", "did you mean 'run2024_prod_v2'?"),
+        ("global-tags/rum2024_prod_v2/export", "did you mean 'run2024_prod_v2'?"),
+        (f"{LOOKUP}&payloadType=gain", "There is no payload type 'gain'; did you mean 'Gain'?"),
+        ("payload-iovs/range?gtName=tag&payload_type=Gian", "There is no payload type 'Gian'; did you mean 'Gain'?"),
+        ("globalTag/entirely-different", "There is no global tag 'entirely-different'."),
+        ("globalTag/" + "x" * 5000, "…'."),
+        ("globalTag/%25s", "There is no global tag '%s'."),
+        ("globaltags", "did you mean /api/cdb_rest/globalTags?"),
+        ("globalTags/run24", "did you mean /api/cdb_rest/global-tags/<name>?"),
+        ("payloadiov/?gtName=x", "did you mean /api/cdb_rest/payloadiovs/?"),
+        ("global-tags/x/exports", "did you mean /api/cdb_rest/global-tags/<name>/export?"),
+        ("nothing/of/this/kind", "There is nothing at '/api/cdb_rest/nothing/of/this/kind'."),
+        ("x" * 5000, "…'."),
+    ],
+)
+@pytest.mark.django_db(transaction=True)
+def test_the_nearest_name_is_suggested(api, payload_list, build, path, text):
+    for number in range(150):
+        build.tag(f"run2024_test_{number:02}")
+    build.tag("run2024_prod_v2")
+    for number in range(150):
+        build.tag(f"run2023_test_{number:02}")
+    detail = api.get(path).error(404)["detail"]
+    assert detail.endswith(text)
+
+
+def test_a_suggestion_costs_one_statement_and_is_kept(api, payload_list, django_assert_num_queries):
+    with django_assert_num_queries(2):
+        api.get("globalTag/tga?light").error(404)
+    with django_assert_num_queries(1):
+        assert "did you mean 'tag'?" in api.get("globalTag/tga?light").error(404)["detail"]
+
+
+def test_without_the_database_there_is_no_suggestion(api, payload_list, monkeypatch):
+    def fail(*_):
+        raise DatabaseError("the server died")
+
+    monkeypatch.setattr(suggestions, "fetch_all", fail)
+    assert (
+        api.get("globalTag/tga?light").error(404, "global_tag_not_found")["detail"] == "There is no global tag 'tga'."
     )

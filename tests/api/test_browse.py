@@ -61,8 +61,34 @@ def test_a_page_out_of_range_is_refused(api, query):
     api.get(f"pt?{query}").error(400, "invalid_input")
 
 
-def test_without_page_the_other_parameters_are_ignored(api, world):
-    assert len(api.get("globalTags?page_size=1&search=zzz&status=frozen").ok()) == 3
+@pytest.mark.parametrize(
+    "parameter", ["search=zzz", "status=locked", "status=", "sort=name", "order=desc", "page_size=1"]
+)
+@pytest.mark.parametrize("path", ["globalTags", "global-tags", "gt"])
+def test_without_page_the_parameters_of_tags_are_refused_with_a_hint(api, world, path, parameter):
+    error = api.get(f"{path}?{parameter}").error(400, "invalid_input")
+    assert "add page=1" in error[parameter.partition("=")[0]][0]
+    api.get(f"{path}?page=1&{parameter}").ok()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "pt?search=Gain",
+        "payload-types?order=desc",
+        "pl?global_tag=a-tag",
+        "payload-lists?payload_type=Gain",
+        "piov?payload_list=Gain_1",
+        "payload-iovs?global_tag=a-tag&payload_type=Gain&sort=size",
+    ],
+)
+def test_without_page_other_filters_are_refused_with_a_hint(api, world, path):
+    assert "add page=1" in api.get(path).error(400, "invalid_input")["detail"]
+    api.get(f"{path}&page=1").ok()
+
+
+def test_without_page_other_unknown_parameters_are_ignored(api, world):
+    assert len(api.get("globalTags?payload_list=x&filter=y").ok()) == 3
 
 
 def test_search_is_a_substring_in_whatever_case(api, world):

@@ -124,7 +124,7 @@ def test_one_payload_type_alone(nasty):
         ("payload_type=", 400, "invalid_input"),
         ("payload_type=Zeta&payload_type=", 400, "invalid_input"),
         ("payload_type=nope", 404, "payload_type_not_found"),
-        ("payload_type=Elsewhere", 404, "payload_list_not_found"),
+        ("payload_type=Elsewhre", 404, "payload_type_not_found"),
     ],
 )
 def test_wrong_parameters_are_refused(nasty, build, query, status, code):
@@ -176,7 +176,7 @@ def test_a_window_has_the_rows_that_are_valid_somewhere_in_it(settings, lists, s
             if Interval(start, min(own.end, following)).overlaps(window):
                 expected.append([f"type {number}", *start, *end])
     with emptied():
-        lines = b"".join(export(Selection("tag", None, window), Form.JSONL)).splitlines()
+        lines = b"".join(export(Selection("tag", (), window), Form.JSONL)).splitlines()
         found = [[*json.loads(line).values()] for line in lines]
         assert [[row[0], *row[4:8]] for row in found] == expected
 

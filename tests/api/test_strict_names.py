@@ -1,8 +1,14 @@
-"""Unknown parameters and fields: rejected on our own paths, ignored on those of nopayloaddb."""
+"""Unknown parameters and fields: rejected on our own paths, ignored on those of nopayloaddb unless they would change much."""
+
+import re
 
 import pytest
 
-from cdb_rest.models import PayloadIOV, PayloadType
+from cdb_rest.api.base.authorization import PREFIX, READS_BY_POST
+from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, PayloadType
+from cdb_rest.parsing.parameters import SIGNIFICANT
+from tests.api.helpers import INSERTION, LOOKUP, ROW, insert
+from tests.api.test_description import OPERATIONS
 
 pytestmark = pytest.mark.django_db
 MISSPELT = {"payload_url": "a", "checksum": "", "major_iov": 1, "minor_iov": 0, "major_iov_ends": 2}
@@ -77,3 +83,104 @@ def test_an_unknown_parameter_of_a_route_of_ours_is_refused(api, world, path, hi
 )
 def test_on_routes_that_existing_clients_know_unknown_parameters_are_ignored(api, world, path):
     api.get(f"{path}&unknown=1").ok()
+
+
+MISSPELT_PARAMETERS = ["dryrun", "Dry_run", "Strict", "stric", "strictt", "revisions", "payloadtype", "payload_types"]
+
+
+@pytest.mark.parametrize("label", OPERATIONS)
+def test_each_operation_knows_the_parameters_of_its_description_and_refuses_those_that_would_act_elsewhere(api, label):
+    method, path = label.split(" ")
+    url = re.sub(r"{\w+}", "1", path)
+    known = {one["name"] for one in OPERATIONS[label].get("parameters", ()) if one["in"] == "query"}
+    for name in (*SIGNIFICANT, *MISSPELT_PARAMETERS):
+        answer = api(method, f"{url}?{name}=1", {})
+        is_refused = answer.status == 400 and answer.json["code"] == "unknown_parameter"
+        assert is_refused == (name not in known), (name, answer.json)
+        assert not is_refused or name in answer.json
+    is_read = method == "GET" or PREFIX + re.sub(r"{(\w+)}", r"<str:\1>", path) in READS_BY_POST
+    assert ("dry_run" in known) != is_read
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "name", "hint"),
+    [
+        ("POST", "cloneGlobalTag/tag/copy?revision=2", "revision", "did you mean rev?"),
+        ("POST", "cloneGlobalTag/tag/copy?dryrun", "dryrun", "did you mean dry_run?"),
+        ("POST", "cloneGlobalTag/tag/copy?strict", "strict", "strict has no meaning for this request"),
+        ("PUT", "gt_change_status/tag/locked?DryRun=1", "DryRun", "did you mean dry_run?"),
+        ("DELETE", "deleteGlobalTag/tag?dry_rum=1", "dry_rum", "did you mean dry_run?"),
+        ("GET", f"{LOOKUP}&Strict=1", "Strict", "did you mean strict?"),
+        ("GET", f"{LOOKUP}&revision=1", "revision", "did you mean rev?"),
+        ("GET", f"{LOOKUP}&dry_run", "dry_run", "dry_run has no meaning for this request"),
+        ("GET", "globalTags?rev=1", "rev", "rev has no meaning for this request"),
+        ("GET", "globalTag/tag?light&strict", "strict", "strict has no meaning"),
+        ("GET", "gtPayloadLists/tag?revision=1", "revision", "did you mean rev?"),
+        ("GET", "pt?at=2026-01-01", "at", "at has no meaning"),
+        ("GET", "pl?page=1&payloadType=Gain", "payloadType", "did you mean payload_type?"),
+        ("GET", "user_settings/CDB_IOV_MODE?rev=1", "rev", "rev has no meaning"),
+    ],
+)
+def test_a_parameter_that_would_act_elsewhere_is_refused_with_a_suggestion(api, world, method, path, name, hint):
+    error = api(method, path).error(400, "unknown_parameter")
+    assert hint in error[name][0] and hint in error["detail"]
+    assert [tag.name for tag in GlobalTag.objects.all()] == ["tag"] and not GlobalTagChange.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["revs", "state", "majorIov", "reversion", "stricter", "dry", "type", "x" * 5000, "é" * 8]
+)
+def test_other_unknown_parameters_are_ignored(api, world, name):
+    for path in (LOOKUP, "globalTags?", "globalTag/tag?light", "gtstatus?"):
+        api.get(f"{path}&{name}=1").ok()
+    api.post(f"pt?{name}=1", {"name": "A", name: 1}).ok()
+
+
+@pytest.mark.parametrize("name", ["rev", "at", "strict", "payloadType", "dryrun", "Strict", "Dry_Run", "revison"])
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "gt", {"name": "new", "status": "unlocked"}),
+        ("POST", "gtstatus", {"name": "new"}),
+        ("POST", "pt", {"name": "new"}),
+        ("POST", "pl", {"payload_type": "Gain"}),
+        ("PUT", "pl_attach", {"global_tag": "tag", "payload_list": "LIST"}),
+        ("POST", "piov", ROW),
+        ("POST", "bulk_piov", [ROW | {"payload_list": "LIST"}]),
+        ("POST", "payload-iovs/insert", INSERTION | {"global_tag": "tag"}),
+        ("POST", "cloneGlobalTag/tag/new", {}),
+        ("PUT", "gt_change_status/tag/locked", {}),
+        ("DELETE", "deleteGlobalTag/tag", {}),
+        ("DELETE", "deletePayloadType/Unused", [{}]),
+        ("DELETE", "payload-lists/LIST/delete", {}),
+        ("DELETE", "deletePayloadIOV/tag/Gain/1/0", {}),
+    ],
+)
+def test_such_members_of_bodies_are_refused_and_nothing_is_stored(api, world, build, method, path, body, name):
+    build.iov(world, (1, 0))
+    PayloadType.objects.create(name="Unused")
+    body = [row | {name: 1} for row in body] if isinstance(body, list) else body | {name: 1}
+    error = api(method, path.replace("LIST", world.name), body).error(400, "invalid_input")
+    assert name in (error["rows"][0] if "rows" in error else error)
+    assert not GlobalTagChange.objects.exists() and PayloadType.objects.count() == 2
+    assert GlobalTag.objects.count() == PayloadIOV.objects.count() == 1
+
+
+def test_a_read_with_a_body_knows_no_dry_run(api, world):
+    for path in ("payloadiovs/", "payload-iovs/query"):
+        error = api.post(path, {"gtName": "tag", "moments": [], "dry_run": 1}).error(400, "invalid_input")
+        assert "dry_run has no meaning" in error["dry_run"][0]
+        api.post(f"{path}?strict=1", {"gtName": "tag", "moments": []}).error(400, "unknown_parameter")
+
+
+@pytest.mark.parametrize("body", [None, {"comment": "why", "note": 1}, {"dry_run": False}, [], 5])
+def test_writes_without_a_body_take_a_comment_and_ignore_the_rest(api, world, body):
+    api.put("gt_change_status/tag/locked", body).ok()
+    assert GlobalTagChange.objects.get().comment == ("why" if isinstance(body, dict) and "comment" in body else "")
+
+
+def test_a_clone_of_a_revision_has_the_contents_of_then(api, tag):
+    insert(api, "second", [1, 0])
+    copy = api.post("cloneGlobalTag/tag/copy?rev=2").ok()
+    assert copy["payload_iov_count"] == 1
+    assert [row[1] for row in api.get(LOOKUP.replace("tag", "copy")).ok()] == ["first"]

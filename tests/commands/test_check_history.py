@@ -219,4 +219,4 @@ def test_only_one_tag(history):
     assert ok and kinds(printed) == ["areas", "number of IOVs"]
     assert history[0] in printed and history[1] not in printed
     assert history[1] in check()[1] and history[0] not in check()[1]
-    assert "There is no global tag nothing." in check("--tag", "nothing")[1]
+    assert "There is no global tag 'nothing'." in check("--tag", "nothing")[1]

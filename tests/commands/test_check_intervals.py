@@ -89,7 +89,7 @@ def test_only_one_tag(build):
     assert check("--global-tag", "one", "--repair")[0]
     ok, printed = check()
     assert not ok and "one" not in re.findall(r"\b(one|other)\b", printed)
-    assert "There is no global tag nothing." in check("--global-tag", "nothing")[1]
+    assert "There is no global tag 'nothing'." in check("--global-tag", "nothing")[1]
 
 
 def test_the_lists_of_frozen_tags_are_left_as_they_are(api, build):

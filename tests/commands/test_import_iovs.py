@@ -31,7 +31,7 @@ ROUNDED = "looks like 9223372036854775807, rounded by a spreadsheet; leave an op
 
 
 def exported(tag, form=Form.CSV):
-    return b"".join(export(Selection(tag, None, EVER), form))
+    return b"".join(export(Selection(tag, (), EVER), form))
 
 
 def run(content, *arguments, tag="tag"):

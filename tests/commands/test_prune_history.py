@@ -158,7 +158,7 @@ def test_a_dry_run_counts_and_changes_nothing():
         (["--keep", "1", "--before", "2026-01-01"], "not allowed with argument"),
         (["--keep", "0"], "--keep must be at least 1 (got 0)"),
         (["--before", "yesterday"], "--before must be a date or time such as"),
-        (["--keep", "1", "--tag", "("], "--tag must be a regular expression of RE2 (got (;"),
+        (["--keep", "1", "--tag", "("], "--tag must be a regular expression of RE2 (got '(';"),
     ],
 )
 def test_wrong_options(arguments, message):

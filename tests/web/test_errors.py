@@ -1,6 +1,7 @@
 """Errors: pages for browsers, JSON for other clients."""
 
 import re
+from html import unescape
 
 import pytest
 
@@ -12,26 +13,33 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     ("path", "status", "text"),
     [
-        ("/tags/none", 404, "There is no global tag none."),
-        ("/tags/tag/lists/none", 404, "There is no payload type none."),
+        ("/tags/none", 404, "There is no global tag 'none'."),
+        ("/tags/tga", 404, "There is no global tag 'tga'; did you mean 'tag'?"),
+        ("/tags/tag/lists/gian", 404, "There is no payload type 'gian'; did you mean 'Gain'?"),
+        ("/compare?a=tag&b=tagg", 404, "There is no global tag 'tagg'; did you mean 'tag'?"),
+        ("/tags/tag/lists/none", 404, "There is no payload type 'none'."),
         ("/tags/tag/history/99", 404, "There is no change"),
         ("/tags/tag?rev=99", 404, "There is no revision 99"),
-        ("/tags/tag?since=5,x", 400, "From must be major,minor, two integers from 0 to 9223372036854775807 (got 5,x)"),
+        (
+            "/tags/tag?since=5,x",
+            400,
+            "From must be major,minor, two integers from 0 to 9223372036854775807 (got '5,x')",
+        ),
         ("/tags/tag/rows?type=Gain&x=-1", 400, "x must be a number"),
         ("/tags/tag/lanes?width=100000", 400, "width must be a number"),
         ("/tags/tag/lanes?left=nan", 400, "left must be a number"),
         ("/?tag=tag&major=x", 400, "Major must be"),
-        ("/compare?a=none&b=tag", 404, "There is no global tag none."),
+        ("/compare?a=none&b=tag", 404, "There is no global tag 'none'."),
         ("/compare?tag=a&tag=b&tag=c", 400, "Choose two tags or two revisions (got 3)"),
         ("/compare?a=tag&rev=1&rev=2&rev=3", 400, "Choose two tags or two revisions (got 3)"),
         ("/tags/tag/coverage?since=1,2,3", 400, "From must be major,minor"),
         ("/tags/tag/lists/Gain?since=1,2,3", 400, "From must be major,minor"),
         ("/tags/tag/lists/Gain?rev=99", 404, "There is no revision 99"),
-        ("/nothing", 404, "There is nothing at /nothing."),
+        ("/nothing", 404, "There is nothing at '/nothing'."),
     ],
 )
 def test_errors_are_pages(browser, tag, path, status, text):
-    assert text in browser.get(path, status)
+    assert text in unescape(browser.get(path, status))
 
 
 @pytest.mark.parametrize(

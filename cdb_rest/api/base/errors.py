@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from rest_framework import exceptions
 
 from cdb_rest.api.base.json import TooComplexError, dump
+from cdb_rest.api.base.suggestions import nearest_name, nearest_route
 from cdb_rest.http.security import HEADERS
 from cdb_rest.observe import metrics
 from cdb_rest.rules import errors
@@ -78,6 +79,9 @@ def error_response(status: int, code: str, detail: str, more: dict[str, Any] | N
 def _domain_error_response(error: errors.CdbError) -> HttpResponse:
     detail = str(error)
     more: dict[str, Any] = {}
+    nearest = nearest_name(error)
+    if nearest is not None:
+        detail = f"{detail.removesuffix('.')}; did you mean {errors.quoted(nearest)}?"
     if isinstance(error, errors.AuthenticationRequiredError | errors.NotPermittedError):
         detail = f"{detail} Ask {settings.CDB_ACCESS_CONTACT}."
     if isinstance(error, errors.NameTakenError):
@@ -111,4 +115,6 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 def route_not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """`handler404`: the response to an unknown path."""
-    return error_response(404, "route_not_found", f"There is nothing at {request.path}.")
+    route = nearest_route(request.path)
+    hint = f"; did you mean {route}?" if route else "."
+    return error_response(404, "route_not_found", f"There is nothing at {errors.quoted(request.path)}{hint}")

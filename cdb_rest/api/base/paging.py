@@ -15,7 +15,7 @@ from rest_framework import serializers
 from cdb_rest.api.base.conversion import Document, Shape, documents, one_of
 from cdb_rest.connections.snapshot import long_reads
 from cdb_rest.parsing.parameters import parse_integer
-from cdb_rest.rules.errors import invalid_field
+from cdb_rest.rules.errors import InvalidInputError, invalid_field, quoted
 from cdb_rest.rules.moment import OPEN
 
 PAGE_SIZE = 25
@@ -44,6 +44,19 @@ class Browser:
     filters: Mapping[str, str] = field(default_factory=dict)
     count: Callable[[dict[str, str]], int] | None = None
     newest_first: bool = False
+
+    def wants_page(self, query: QueryDict) -> bool:
+        """Whether the query string asks for a page instead of the complete list.
+
+        Raises `InvalidInputError` if it has other parameters of a page, but not `page`: the complete list would ignore them.
+        """
+        if "page" in query:
+            return True
+        given = [name for name in ("page_size", "search", "sort", "order", *self.filters) if name in query]
+        if given:
+            message = f"{', '.join(given)} must be given together with page; add page=1."
+            raise InvalidInputError(message, {name: [message] for name in given})
+        return False
 
     def page(self, query: QueryDict, rows: QuerySet[Model] | None = None) -> Document:
         """The page that the query string selects, of all rows or of `rows`. Past the end, `results` is empty.
@@ -103,11 +116,6 @@ class Browser:
         return _page_of(self.shape)()
 
 
-def wants_page(query: QueryDict) -> bool:
-    """Whether the query string asks for a page instead of the complete list."""
-    return "page" in query
-
-
 @cache
 def _page_of(shape: type[Shape]) -> type[Shape]:
     members = {
@@ -124,7 +132,7 @@ def _number(query: QueryDict, name: str, *, default: int, largest: int) -> int:
     text = query.get(name)
     number = default if text is None else parse_integer(text)
     if number is None or not 1 <= number <= largest:
-        raise invalid_field(name, f"{name} must be an integer from 1 to {largest} (got {text}).")
+        raise invalid_field(name, f"{name} must be an integer from 1 to {largest} (got {quoted(text)}).")
     return number
 
 

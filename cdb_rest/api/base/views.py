@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -13,11 +13,13 @@ from rest_framework.views import APIView
 from cdb_rest.api.base.conversion import Shape
 from cdb_rest.http import hot_reads
 from cdb_rest.http.caching import not_modified
+from cdb_rest.http.security import SAFE_METHODS
 from cdb_rest.parsing.fields import (
     Input,
+    check_optional_body,
     plain_errors,
 )
-from cdb_rest.parsing.parameters import unknown_names
+from cdb_rest.parsing.parameters import refused_names, unknown_names
 from cdb_rest.routes import Hot
 from cdb_rest.rules.errors import TooManyRowsError, UnknownParameterError
 from cdb_rest.writes.rows import ROWS_NAMED, wrong_rows
@@ -57,11 +59,38 @@ def read_rows(data: list[Any], form_class: type[Input], *, strict: bool) -> list
     return rows
 
 
+class OptionalBodyView(APIView):
+    """A view whose writes need no body. The body may be an object with a comment."""
+
+    def initial(self, request: Request, *arguments: Any, **named: Any) -> None:
+        """Check the permissions, then the body, before the method of the view runs.
+
+        Raises the errors of `RoutePermission`, or `InvalidInputError`.
+        """
+        super().initial(request, *arguments, **named)
+        check_optional_body(request)
+
+
+def check_names(view: type[APIView], request: HttpRequest) -> None:
+    """Check the names of the query parameters of a request to a view that is not a `StrictView`.
+
+    The attribute `known` of a view has, by method, the names in `SIGNIFICANT` that have a meaning in the query string. By
+    default, a write knows `dry_run`, and a read none of them. Raises `UnknownParameterError` for those of `refused_names`.
+    """
+    if issubclass(view, StrictView):
+        return
+    method = "GET" if request.method in SAFE_METHODS else request.method
+    known = getattr(view, "known", {}).get(method, () if method == "GET" else ("dry_run",))
+    wrong = refused_names(request.GET, known)
+    if wrong:
+        raise UnknownParameterError(" ".join(text for [text] in wrong.values()), wrong)
+
+
 class StrictView(APIView):
     """A view that rejects unknown query parameters; `query` declares the known ones.
 
     A view that has a path of nopayloaddb must not be strict, because existing clients may send unknown parameters.
-    Such a view ignores them on all of its paths.
+    Such a view ignores them on all of its paths, except for those that `check_names` refuses.
     """
 
     query: Sequence[OpenApiParameter] = ()

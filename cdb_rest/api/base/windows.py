@@ -4,21 +4,33 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
+from django.http import QueryDict
 from drf_spectacular.utils import OpenApiParameter, extend_schema_field
 from rest_framework import serializers
 
 from cdb_rest.api.base.conversion import Document, Shape
 from cdb_rest.exports.export import Selection
 from cdb_rest.http.lookup import LOOKUP_PARAMETERS, TagParameters, read_tags
-from cdb_rest.parsing.fields import MomentField
-from cdb_rest.parsing.parameters import parse_as_of, parse_moment_text
+from cdb_rest.parsing.fields import MEMBERS_OF_READS, Input, MomentField, TextField
+from cdb_rest.parsing.parameters import PAYLOAD_TYPES, parse_as_of, parse_moment_text, parse_payload_types
 from cdb_rest.rules.as_of import TagState
 from cdb_rest.rules.errors import invalid_field
 from cdb_rest.rules.moment import END_OF_TIME, Interval, Mode, Moment
+from cdb_rest.rules.names import NAME_LENGTH
 
 MOMENT = {"type": "string", "pattern": "^[0-9]{1,19},[0-9]{1,19}$"}
+# The parameters of `parse_payload_types`.
+PAYLOAD_TYPE_PARAMETERS = [
+    OpenApiParameter(
+        PAYLOAD_TYPES[0],
+        str,
+        many=True,
+        description="Only these payload types. A value may have several names, separated by commas.",
+    ),
+    OpenApiParameter(PAYLOAD_TYPES[1], str, many=True, description=f"An alias of `{PAYLOAD_TYPES[0]}`."),
+]
 WINDOW = [
-    OpenApiParameter("payload_type", str, description="Only the IOVs of this payload type."),
+    *PAYLOAD_TYPE_PARAMETERS,
     OpenApiParameter(
         "since", MOMENT, description="major,minor: only IOVs that are valid at this moment or start later."
     ),
@@ -30,9 +42,9 @@ WINDOW = [
 ]
 
 
-def read_selection(query: Mapping[str, str], name: str) -> Selection:
+def read_selection(query: QueryDict, name: str) -> Selection:
     """What the query string selects from the global tag `name`. Raises `InvalidInputError`."""
-    return Selection(name, read_payload_type(query), read_window(query), parse_as_of(query))
+    return Selection(name, parse_payload_types(dict(query.lists())), read_window(query), parse_as_of(query))
 
 
 def read_window(query: Mapping[str, str]) -> Interval:
@@ -48,14 +60,6 @@ def window_between(since: Moment, until: Moment) -> Interval:
     if window.is_empty:
         raise invalid_field("until", f"until must be after since (got since {since} and until {until}).")
     return window
-
-
-def read_payload_type(query: Mapping[str, str]) -> str | None:
-    """The parameter `payload_type`, or None. Raises `InvalidInputError` if it is empty."""
-    payload_type = query.get("payload_type")
-    if payload_type == "":
-        raise invalid_field("payload_type", "payload_type must not be empty; leave it out to get all of them.")
-    return payload_type
 
 
 class PayloadDocument(Shape):
@@ -101,3 +105,16 @@ def tags_of(
     }
     texts = {name: ["" if member is None else str(member) for member in members] for name, members in given.items()}
     return read_tags(texts, names, first)
+
+
+class PayloadTypesInput(Input):
+    """A read that may select payload types, each by one name. `payload_type` is an alias of `payloadType`."""
+
+    also_known = MEMBERS_OF_READS
+    payloadType = OneOrManyField(TextField(max_length=NAME_LENGTH), required=False)  # noqa: N815 -- as in the query string
+    payload_type = OneOrManyField(TextField(max_length=NAME_LENGTH), required=False)
+
+
+def payload_types_of(values: Mapping[str, Any]) -> tuple[str, ...]:
+    """The payload types in the members of a validated `PayloadTypesInput`, as `parse_payload_types`."""
+    return tuple(sorted({name for member in PAYLOAD_TYPES for name in values.get(member, ())}))

@@ -17,7 +17,7 @@ from cdb_rest.api.base.json import dump
 from cdb_rest.parsing.fields import Input, TextField, read_value
 from cdb_rest.parsing.parameters import parse_flag
 from cdb_rest.rules.access import Origin
-from cdb_rest.rules.errors import invalid_field
+from cdb_rest.rules.errors import invalid_field, quoted
 from cdb_rest.rules.names import COMMENT_LENGTH, TEXT_LENGTH
 from cdb_rest.writes.transactions import respond_once, roll_back
 
@@ -112,7 +112,8 @@ def respond_to_write(request: Request, make: Callable[[], dict[str, Any]]) -> Ht
         return _respond(dump(make()))
     if not KEY.fullmatch(key):
         raise invalid_field(
-            KEY_HEADER, f"{KEY_HEADER} must be 1 to {TEXT_LENGTH} visible ASCII characters, such as a UUID (got {key})."
+            KEY_HEADER,
+            f"{KEY_HEADER} must be 1 to {TEXT_LENGTH} visible ASCII characters, such as a UUID (got {quoted(key)}).",
         )
     route, in_path = type(request.parser_context["view"]).__name__, request.parser_context["kwargs"]
     query = {name: request.query_params.getlist(name) for name in request.query_params}

@@ -76,7 +76,7 @@ class Command(BaseCommand):
             if window.is_empty:
                 raise CommandError(f"--until must be after --since (got --since {start} and --until {end})")
             past = None if rev is None else AsOf(revision=rev)
-            selection = Selection([(tag, past), *((item, None) for item in base or ())], None, window, required)
+            selection = Selection([(tag, past), *((item, None) for item in base or ())], (), window, required)
             with snapshot():
                 contents = selection.read()
                 with tqdm(total=len(contents.lists), unit=" payload types", disable=None, leave=False) as bar:
