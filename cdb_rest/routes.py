@@ -202,7 +202,7 @@ ROUTES = (
         "analysis.UsesView", ("payload-iovs/uses",), pool=Pool.HEAVY,
         queries={"payload_url=u": 4, "checksum=a&removed=1": 4},
     ),
-    Route("analysis.ExplanationView", ("payload-iovs/explain",), queries={MOMENT: 8, f"{MOMENT}&rev=2": 7}),
+    Route("analysis.ExplanationView", ("payload-iovs/explain",), queries={MOMENT: 9, f"{MOMENT}&rev=2": 8}),
     Route(
         "service.PublicSettingView", ("user_settings/<str:name>", "settings/<str:name>"),
         pool=Pool.LOOKUPS, hot=Hot.SETTING, queries={"": 0},

@@ -57,6 +57,7 @@ ROUTES: list[tuple[str, View, str]] = [
     ("new", new.new, "new"),
     ("compare", compare.compare, "compare"),
     ("payloads", payloads.payloads, "payloads"),
+    ("detached", payloads.detached, "detached"),
 ]
 
 

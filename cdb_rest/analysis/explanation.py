@@ -14,7 +14,7 @@ from cdb_rest.exports.export import check_payload_types
 from cdb_rest.history.contents import find_past, past_lists
 from cdb_rest.lookup.model import State, past_state
 from cdb_rest.lookup.shared_reads import read_state
-from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadList
+from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, PayloadList
 from cdb_rest.rules.as_of import AsOf, TagState
 from cdb_rest.rules.moment import Mode, Moment
 
@@ -40,7 +40,8 @@ class Explanation:
 
     `row` is the row with the latest start, None if there is none. `change` is the change since which the payload, or its
     lack, is there: None if it has always been so, or if the change is not recorded. `replaced` is the row that was valid
-    before this change, None if there was none.
+    before this change, None if there was none. `added_by` is the client that added the row while it or its list was in no global
+    tag, None if the change says who added it.
     """
 
     global_tag: str
@@ -50,6 +51,7 @@ class Explanation:
     row: dict[str, Any] | None
     change: GlobalTagChange | None
     replaced: dict[str, Any] | None
+    added_by: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,13 @@ def _explain(tag: _Tag, moment: Moment, payload_types: Collection[str]) -> list[
     rows = [dict(zip(COLUMNS, row, strict=True)) for row in fetch_all(WALK, parameters)]
     walks = [list(steps) for _, steps in groupby(rows, key=lambda row: row["payload_type"])]
     changes = _changes(tag.id, [began for walk in walks if (began := _began(walk)) is not None])
-    return [_explanation(tag.name, walk, changes) for walk in walks]
+    creators = _creators([walk[0]["iov_id"] for walk in walks])
+    return [_explanation(tag.name, walk, changes, creators) for walk in walks]
+
+
+def _creators(ids: list[int | None]) -> dict[int, str]:
+    found = PayloadIOV.objects.filter(id__in=[iov_id for iov_id in ids if iov_id], creator__isnull=False)
+    return {iov_id: creator for iov_id, creator in found.values_list("id", "creator") if creator}
 
 
 def _began(walk: Sequence[dict[str, Any]]) -> int | None:
@@ -125,7 +133,9 @@ def _changes(tag_id: int, numbers: list[int]) -> dict[int, GlobalTagChange]:
     return {change.number: change for change in found}
 
 
-def _explanation(tag: str, walk: Sequence[dict[str, Any]], changes: dict[int, GlobalTagChange]) -> Explanation:
+def _explanation(
+    tag: str, walk: Sequence[dict[str, Any]], changes: dict[int, GlobalTagChange], creators: dict[int, str]
+) -> Explanation:
     first, last = walk[0], walk[-1]
     replaced = last if not last["is_same"] and last["is_valid"] else None
     if first["list_id"] is None:
@@ -137,4 +147,6 @@ def _explanation(tag: str, walk: Sequence[dict[str, Any]], changes: dict[int, Gl
     began = _began(walk)
     change = changes.get(began) if began is not None and (reason is Reason.VALID or replaced) else None
     row = None if first["iov_id"] is None else first
-    return Explanation(tag, first["payload_type"], first["list_name"], reason, row, change, replaced)
+    return Explanation(
+        tag, first["payload_type"], first["list_name"], reason, row, change, replaced, creators.get(first["iov_id"])
+    )

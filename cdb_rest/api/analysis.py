@@ -99,7 +99,7 @@ class ExplanationDocument(Shape):
 
     `payload_iov` is the row with the latest start at or before the moment. `change` is the change since which its payload
     is valid at the moment, or since which none is; null if it has always been so or is not recorded. `replaced` is what was
-    valid before.
+    valid before. `added_by` is the client that added the row while it or its list was in no tag, if that is known.
     """
 
     global_tag = serializers.CharField()
@@ -109,6 +109,7 @@ class ExplanationDocument(Shape):
     payload_iov = RowDocument(allow_null=True)
     change = ChangeReference(allow_null=True)
     replaced = RowDocument(allow_null=True)
+    added_by = serializers.CharField(allow_null=True)
 
 
 def coverage_document(found: TypeCoverage) -> Document:
@@ -150,6 +151,7 @@ def explanation_document(found: Explanation) -> Document:
         "payload_iov": _row_document(found.row),
         "change": _change_document(found.change),
         "replaced": _row_document(found.replaced),
+        "added_by": found.added_by,
     }
 
 

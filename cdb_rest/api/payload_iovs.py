@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db.models import QuerySet, Sum
 from django.http import HttpResponse, HttpResponseBase
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -21,8 +21,8 @@ from cdb_rest.api.examples import PAYLOAD_IOV, page_of
 from cdb_rest.api.plans import CutsDocument, cuts_document
 from cdb_rest.models import PayloadIOV, PayloadList
 from cdb_rest.parsing.fields import Input, NumberField, RevisionField, TextField, read_body
-from cdb_rest.parsing.parameters import parse_moment, parse_number
-from cdb_rest.rules.errors import PayloadIOVNotFoundError
+from cdb_rest.parsing.parameters import parse_flag, parse_moment, parse_number
+from cdb_rest.rules.errors import PayloadIOVNotFoundError, invalid_field
 from cdb_rest.rules.moment import END_OF_TIME, OPEN
 from cdb_rest.rules.names import LIST_NAME_LENGTH, TEXT_LENGTH
 from cdb_rest.writes import payload_iovs
@@ -120,6 +120,10 @@ PAYLOAD_IOVS = Browser(
     count=_count_iovs,
 )
 
+DETACHED = OpenApiParameter(
+    "detached", str, enum=["0", "1"], description="1: only IOVs in no payload list; without page."
+)
+
 # A string, because JavaScript would round the largest number, which stands for an open end.
 DIGITS = {"type": "string", "pattern": "^[0-9]{1,19}$"}
 
@@ -130,13 +134,16 @@ def stream_payload_iovs(rows: QuerySet[PayloadIOV]) -> HttpResponseBase:
 
 
 class PayloadIOVListView(APIView):
-    """All payload IOVs, ordered by id; with `page`, one page of them. Without `page`, the response may be large."""
+    """All payload IOVs, ordered by id; with `page`, one page of them. Without `page`, the response may be large.
+
+    With `detached`, only those that are in no payload list.
+    """
 
     known = {"GET": ("payload_type",)}
 
     @extend_schema(
         summary="List payload IOVs",
-        parameters=PAYLOAD_IOVS.parameters(),
+        parameters=[*PAYLOAD_IOVS.parameters(), DETACHED],
         responses=PAYLOAD_IOVS.list_or_page(PayloadIOVDocument),
         examples=[
             response_example([PAYLOAD_IOV]),
@@ -145,8 +152,13 @@ class PayloadIOVListView(APIView):
     )
     def get(self, request: Request) -> HttpResponseBase:
         if PAYLOAD_IOVS.wants_page(request.query_params):
+            if "detached" in request.query_params:
+                raise invalid_field("detached", "detached and page must not be given together.")
             return Response(PAYLOAD_IOVS.page(request.query_params))
-        return stream_payload_iovs(PayloadIOV.objects.all())
+        detached = parse_flag("detached", request.query_params.get("detached"))
+        return stream_payload_iovs(
+            PayloadIOV.objects.filter(payload_list=None) if detached else PayloadIOV.objects.all()
+        )
 
     @extend_schema(
         summary="Create a payload IOV",

@@ -129,6 +129,8 @@ class PayloadListByNameView(StrictView):
 class PayloadListAttachView(APIView):
     """Attach a payload list to a global tag. The list of the same payload type that the tag had before is detached.
 
+    If other clients have added IOVs to the list while it was in no tag, `added_by_others` has their numbers by client.
+
     If the list is in another tag, it is detached from there. If it is in this tag already, nothing changes. The
     response is 409 if the tag is frozen, or if a tag that is not unlocked would lose a list.
     """
@@ -144,7 +146,8 @@ class PayloadListAttachView(APIView):
         names, origin = read_body(request, PayloadListAttachInput), read_origin(request)
 
         def attach() -> Document:
-            return document_of(PayloadListDocument, payload_lists.attach_payload_list(**names, origin=origin))
+            attached, others = payload_lists.attach_payload_list(**names, origin=origin)
+            return document_of(PayloadListDocument, attached) | ({"added_by_others": others} if others else {})
 
         return respond_to_write(request, attach)
 

@@ -13,11 +13,12 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import Any
 
+from django.conf import settings
 from rest_framework.request import Request
 
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import invalid_field, quoted
-from cdb_rest.rules.moment import OPEN, Moment
+from cdb_rest.rules.moment import END_OF_TIME, OPEN, Mode, Moment, end_of_major
 
 # Valid numbers have fewer digits. The limit avoids the conversion of long texts.
 INTEGER = re.compile(r"-?[0-9]{1,30}", re.ASCII)
@@ -109,6 +110,19 @@ def parse_payload_types(lists: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
                 f"{parameter} must not have an empty name; leave it out to get all of them (got {quoted(text)}).",
             )
     return tuple(sorted({name for _, text in given for name in text.split(",")}))
+
+
+def parse_end_text(name: str, text: str) -> Moment:
+    """The end of an interval, in the mode of the service, as people write it: `major,minor`, `major,end` for the end of a major
+    number, `open`, or only `major`, which in discrete mode means until its end. Raises `InvalidInputError`.
+    """
+    mode = Mode(settings.CDB_IOV_MODE)
+    major, comma, minor = (part.strip() for part in text.partition(","))
+    if text.strip().lower() == "open":
+        return END_OF_TIME
+    if minor == "end" or (not comma and mode is Mode.DISCRETE):
+        return end_of_major(parse_number(name, major), mode)
+    return parse_moment_text(name, f"{major},{minor if comma else 0}")
 
 
 def parse_flag(name: str, text: str | None) -> bool:

@@ -2,10 +2,11 @@
 
 import copy
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from cdb_rest.models import ChangeAction, PayloadIOV, PayloadList
-from cdb_rest.rules.access import BY_THE_SYSTEM, Origin, Role
+from cdb_rest.rules.access import BY_THE_SYSTEM, All, Origin, Role
 from cdb_rest.rules.errors import (
     ConcurrentChangeError,
     PayloadIOVNotFoundError,
@@ -143,6 +144,17 @@ def delete_payload_iov(
     remove_row(found, iov, changes)
     iov.delete()
     changes.record(ChangeAction.DELETE_IOV, origin)
+
+
+@write
+def delete_detached_iovs(*, before: datetime, origin: Origin = BY_THE_SYSTEM) -> int:
+    """Delete the IOVs that are in no payload list and were last changed before a time. Returns their number.
+
+    Raises the errors of missing permissions.
+    """
+    origin.principal.require(Role.MANAGER, All.ALL, All.ALL)
+    count, _ = PayloadIOV.objects.filter(payload_list=None, updated__lt=before).delete()
+    return count
 
 
 def _get(iov_id: int) -> PayloadIOV:

@@ -64,8 +64,12 @@ def create_lists(wanted: Sequence[tuple[PayloadType, GlobalTag | None]], *, crea
 
 
 @write
-def attach_payload_list(*, global_tag: str, payload_list: str, origin: Origin = BY_THE_SYSTEM) -> PayloadList:
+def attach_payload_list(
+    *, global_tag: str, payload_list: str, origin: Origin = BY_THE_SYSTEM
+) -> tuple[PayloadList, dict[str, int]]:
     """Attach a list to a tag. The tag's current list of the same type, if any, is detached.
+
+    Returns the list, and the numbers of its IOVs that other clients have added while it was detached, by client.
 
     If the list is attached to this tag already, nothing changes. If it is attached to another tag, it is moved; then
     the status of that tag must permit the removal, too.
@@ -77,7 +81,7 @@ def attach_payload_list(*, global_tag: str, payload_list: str, origin: Origin = 
     payload_type = moved.payload_type.name
     if source == target:
         origin.principal.require(Role.CONTRIBUTOR, target.name, payload_type)
-        return _get(moved.id)
+        return _get(moved.id), {}
     if source:
         check_tag(source, Action.REMOVE_LIST, origin, payload_type)
     check_tag(target, Action.REMOVE_LIST if replaced else Action.ADD_LIST, origin, payload_type)
@@ -90,13 +94,13 @@ def attach_payload_list(*, global_tag: str, payload_list: str, origin: Origin = 
     for item in [moved, *replaced]:
         changes.detach(item)
     changes.attach(moved, target.id)
-    others = rows_of_others(moved, origin)
+    others = _rows_of_others(moved, origin)
     if others:
         changes.of_tag(target.id).source = {"added_by": others}
     detach(replaced, target)
     PayloadList.objects.filter(id=moved.id).update(global_tag=target, left_tag=None, updated=Now())
     changes.record(ChangeAction.ATTACH_LIST, origin)
-    return _get(moved.id)
+    return _get(moved.id), others
 
 
 def detach(lists: Sequence[PayloadList], tag: GlobalTag) -> None:
@@ -106,7 +110,7 @@ def detach(lists: Sequence[PayloadList], tag: GlobalTag) -> None:
     )
 
 
-def rows_of_others(payload_list: PayloadList, origin: Origin) -> dict[str, int]:
+def _rows_of_others(payload_list: PayloadList, origin: Origin) -> dict[str, int]:
     """The numbers of IOVs that other clients have added to a detached list, by client."""
     rows = PayloadIOV.objects.filter(payload_list=payload_list, creator__isnull=False)
     counts = rows.exclude(creator=origin.principal.identity).values_list("creator").annotate(Count("id"))

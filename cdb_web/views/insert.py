@@ -13,11 +13,11 @@ from cdb_rest.api.plans import cuts_document, insertion_document
 from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.models import ChangeAction, PayloadType
 from cdb_rest.parsing.iov_files import CutFileError, Options, read_iov_rows
-from cdb_rest.parsing.parameters import parse_number
+from cdb_rest.parsing.parameters import parse_end_text, parse_number
 from cdb_rest.rules.access import Role
 from cdb_rest.rules.errors import CdbError, InvalidInputError, TagChangedError
 from cdb_rest.rules.iov_rows import IOVRow
-from cdb_rest.rules.moment import END_OF_TIME, Interval, Mode, Moment, end_of_major
+from cdb_rest.rules.moment import Interval, Mode
 from cdb_rest.writes.clearing import Clearing, clear_interval
 from cdb_rest.writes.imports import ImportOptions, ImportResult, import_payload_iovs
 from cdb_rest.writes.insertion import Insertion
@@ -130,8 +130,7 @@ def _clear(request: HttpRequest, name: str, values: dict[str, Any]) -> HttpRespo
     """The preview of a clearing, or with the field `planned` the clearing."""
     fields = values["values"]
     since, until = inputs.moment("From", fields["since"]), fields["until"].strip().lower()
-    end = END_OF_TIME if until == "open" else _end(until)
-    interval = Interval.from_wire(since, end, Mode(settings.CDB_IOV_MODE))
+    interval = Interval.from_wire(since, parse_end_text("Up to", until), Mode(settings.CDB_IOV_MODE))
 
     def clear(*, dry_run: bool) -> Clearing:
         origin = origin_of(request)
@@ -148,15 +147,6 @@ def _clear(request: HttpRequest, name: str, values: dict[str, Any]) -> HttpRespo
         drawing = draw_plan(name, [placement], clearing=True) if placement.cuts else {}
     preview = {"cleared": cuts_document(placement.cuts), "planned": planned, "changes": len(placement.cuts)}
     return show(request, "insert.html", values | preview | drawing)
-
-
-def _end(text: str) -> Moment:
-    """The end of an interval as people write it: `major,minor`, `major,end`, or `major`, in discrete mode until its end."""
-    mode = Mode(settings.CDB_IOV_MODE)
-    major, comma, minor = (part.strip() for part in text.partition(","))
-    if minor == "end" or (not comma and mode is Mode.DISCRETE):
-        return end_of_major(parse_number("Up to", major), mode)
-    return inputs.moment("Up to", text)
 
 
 def _row(values: dict[str, str]) -> IOVRow:
@@ -176,7 +166,7 @@ def _row(values: dict[str, str]) -> IOVRow:
     until = values["until"].strip().lower() or "next"
     size = checked(lambda: parse_number("Bytes", values["size"].strip() or "0"))
     since = checked(lambda: inputs.moment("From", values["since"].strip()))
-    end = until if until in ("open", "next") else checked(lambda: _end(until))
+    end = until if until in ("open", "next") else checked(lambda: parse_end_text("Up to", until))
     if faults:
         raise InvalidInputError(" ".join(faults))
     names = ("payload_type", "payload_url", "checksum")

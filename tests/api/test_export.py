@@ -68,10 +68,10 @@ def nasty(build):
 
 
 EXPECTED = [
-    ["Zeta", "z", "abc", 1, 0, 0, 0, 1, None],
-    ["gain", "\\.", "null", OPEN, 1, OPEN, 2, 0, "007"],
-    ["gain", NASTY, "", 0, 2, 0, OPEN, OPEN, None],
-    ["Ärger", "ä", "abc", 1, OPEN, OPEN, OPEN, OPEN, None],
+    ["Zeta", "z", "abc", 1, 0, 0, 0, 1, None, "continuous"],
+    ["gain", "\\.", "null", OPEN, 1, OPEN, 2, 0, "007", "continuous"],
+    ["gain", NASTY, "", 0, 2, 0, OPEN, OPEN, None, "continuous"],
+    ["Ärger", "ä", "abc", 1, OPEN, OPEN, OPEN, OPEN, None, "continuous"],
 ]
 
 
@@ -85,8 +85,8 @@ def test_csv_has_a_header_and_every_row_in_order(nasty, path):
     assert rows[0] == COLUMNS
     assert rows[1:] == [["" if value is None else str(value) for value in row] for row in EXPECTED]
     # An empty text is quoted, and null is not.
-    assert body.endswith(f"Ärger,ä,abc,1,{OPEN},{OPEN},{OPEN},{OPEN},\n".encode())
-    assert f',"",0,2,0,{OPEN},{OPEN},\n'.encode() in body
+    assert body.endswith(f"Ärger,ä,abc,1,{OPEN},{OPEN},{OPEN},{OPEN},,continuous\n".encode())
+    assert f',"",0,2,0,{OPEN},{OPEN},,continuous\n'.encode() in body
 
 
 def test_jsonl_has_an_object_on_each_line(nasty):

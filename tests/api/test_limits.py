@@ -1,81 +1,343 @@
-"""Bodies that would need much memory are rejected early: deeply nested, with millions of values, compressed."""
+"""Limits of tags, clearing of intervals, rows that are sent again, and ends of runs: by the API, the command and the page."""
 
-import gzip
-import json
-import tracemalloc
+import io
+import re
+from html import unescape
 
 import pytest
+from django.core.management import CommandError, call_command
 
-from cdb_rest.api.base.json import JSONParser, TooComplexError
-from tests.api.helpers import WRITES
+from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, PayloadList
+from cdb_rest.rules.access import Role
+from cdb_rest.rules.moment import OPEN
+from tests.api.helpers import body
+from tests.conftest import Api, ServiceClient
 
-
-class Body:
-    def __init__(self, content):
-        self._content = content
-
-    def read(self):
-        return self._content
+pytestmark = pytest.mark.django_db
 
 
-class Rows:
-    takes_rows = True
+@pytest.fixture
+def stored(build):
+    """Fills the list of the tag with rows such as a1-O b5-6."""
+    payload_list = build.list(build.tag(), "Gain")
+
+    def store(text):
+        for url, since, until in re.findall(r"(\w)(\d+)-(\w+)", text):
+            build.iov(payload_list, (int(since), 0), (OPEN, OPEN) if until == "O" else (int(until), 0), url=url)
+
+    return store
 
 
-def parse(content, view=None):
-    return JSONParser().parse(Body(content), parser_context={"view": view})
+def valid(majors):
+    """The valid payload at the beginning of each major number, "-" for none."""
+    moments = [[major, 0] for major in majors]
+    request = {"gtName": "tag", "moments": moments, "strict": True}
+    found = {major: "-" for major in majors}
+    results = Api().post("payloadiovs/", request).ok()
+    for result in results:
+        rows = result["rows"] if "rows" in result else results[result["same_as"]]["rows"]
+        found |= {major: rows[0][1] for major, _ in result["moments"] if rows}
+    return "".join(found.values())
 
 
-def nested(levels, kind):
-    opening, closing = {"array": (b"[", b"]"), "object": (b'{"a":', b"}"), "both": (b'[{"a":', b"}]")}[kind]
-    count = levels // 2 if kind == "both" else levels
-    return opening * count + b"1" + closing * count
+def clear_by_api(since, until):
+    end = [int(until.split(",")[0]), "end"] if until.endswith("end") else until if until == "open" else [int(until), 0]
+    answer = Api().post(
+        "payload-iovs/clear",
+        {"global_tag": "tag", "payload_type": "Gain", "since": [since, 0], "until": end, "reason": "why"},
+    )
+    return answer.json["detail"] if answer.status != 200 else "unchanged" if answer.json["unchanged"] else "done"
 
 
-@pytest.mark.parametrize("kind", ["array", "object", "both"])
-@pytest.mark.parametrize("levels", [1000, 100_000, 2_000_000])
-@pytest.mark.parametrize(("method", "path"), [("POST", "bulk_piov"), ("POST", "gt"), ("PUT", "pl_attach")])
-def test_deep_bodies_are_refused_whatever_their_depth(db, api, method, path, levels, kind):
-    error = api(method, path, raw=nested(levels, kind)).error(400)
-    assert error["code"] in ("body_too_complex", "invalid_json")
+def clear_by_command(since, until):
+    out = io.StringIO()
+    until = until if not until.isdecimal() else f"{until},0"
+    arguments = ["--payload-type=Gain", f"--since={since},0", f"--until={until}", "--reason=why"]
+    try:
+        call_command("clear_iovs", "tag", *arguments, stdout=out)
+    except CommandError as error:
+        return str(error)
+    return "unchanged" if "Cut 0 IOVs" in out.getvalue() else "done"
 
 
-@pytest.mark.parametrize("filling", [b"{},", b"[],", b"0,"])
-def test_millions_of_values_are_refused_before_they_are_made(settings, filling):
-    content = b"[" + filling * (settings.CDB_MAX_BODY_BYTES // len(filling) - 1) + b"0]"
-    tracemalloc.start()
-    with pytest.raises(TooComplexError):
-        parse(content, Rows())
-    _, most = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    # Millions of values would take hundreds of megabytes. Other threads of the tests take some kilobytes.
-    assert most < 100_000
+def clear_by_page(since, until):
+    client = ServiceClient(headers={"Accept": "text/html"})
+    fields = {"clear": "1", "payload_type": "Gain", "since": f"{since},0", "until": until, "comment": "why"}
+    page = client.post("/tags/tag/insert", fields)
+    text = page.content.decode()
+    if page.status_code != 200:
+        return unescape(re.sub("<.*?>", "", re.search(r'class="problem">(.*?)</div>', text, re.DOTALL)[1]))
+    planned = re.search(r'name="planned" value="(\d+)"', text)[1]
+    assert client.post("/tags/tag/insert", fields | {"planned": planned}).status_code == 303
+    return "unchanged" if "nothing will change" in text else "done"
 
 
-def test_the_largest_bulk_fits(settings):
-    row = {
-        "payload_url": "file," * 4,
-        "payload_list": "list_1",
-        "checksum": "c",
-        "size": 1,
-        "revision": "1",
-        "major_iov": 1,
-        "minor_iov": 1,
-        "major_iov_end": 2,
-        "minor_iov_end": 2,
-        "comment": "one, two",
+# Rows, the cleared interval, and what is valid in 0 to 11 then.
+CLEARINGS = {
+    "in an open row": ("a1-O", 3, "5", "-aa--aaaaaaa"),
+    "to the end": ("a1-O", 3, "open", "-aa---------"),
+    "to the end of a run": ("a1-O", 3, "4,end", "-aa--aaaaaaa"),
+    "a hidden row does not come back": ("a1-O b5-6 c8-O", 5, "6", "-aaaa---cccc"),
+    "several rows": ("a1-O b5-6 c8-O", 3, "9", "-aa------ccc"),
+    "nothing": ("a1-2 b5-6", 2, "5", "-a---b------"),
+}
+
+
+@pytest.mark.parametrize("way", [clear_by_api, clear_by_command, clear_by_page])
+@pytest.mark.parametrize("case", CLEARINGS)
+def test_no_payload_is_valid_in_a_cleared_interval(stored, way, case):
+    before, since, until, expected = CLEARINGS[case]
+    stored(before)
+    assert way(since, until) == ("unchanged" if case == "nothing" else "done")
+    assert valid(range(12)) == expected
+    changes = GlobalTagChange.objects.values_list("action", "comment")
+    assert list(changes) == ([] if case == "nothing" else [("clear", "why")])
+    assert way(since, until) == "unchanged"
+    assert GlobalTagChange.objects.count() == len(changes)
+
+
+@pytest.mark.parametrize("way", [clear_by_api, clear_by_command, clear_by_page])
+@pytest.mark.parametrize(
+    ("status", "closed_until", "since", "reason"),
+    [
+        ("locked", None, 3, "payload IOVs cannot be removed"),
+        ("frozen", None, 3, "is frozen"),
+        ("unlocked", [4, 0], 3, "is closed until (4, 0)"),
+        ("unlocked", [3, 0], 3, None),
+        ("locked", None, 0, "payload IOVs cannot be removed"),
+    ],
+)
+def test_a_clearing_is_refused_where_something_would_change(api, stored, way, status, closed_until, since, reason):
+    stored("a1-O")
+    if closed_until:
+        api.put("global-tags/tag/limits", {"closed_until": closed_until}).ok()
+    api.put(f"gt_change_status/tag/{status}").ok()
+    found = way(since, "5")
+    assert reason in found if reason else found == "done"
+    # Where nothing is valid, nothing changes, in every status.
+    assert way(0, "1") == "unchanged"
+
+
+def test_a_clearing_says_what_it_would_do(api, stored):
+    stored("a1-O")
+    place = {"global_tag": "tag", "payload_type": "Gain", "since": [3, 0], "reason": "why"}
+    answer = api.post("payload-iovs/clear?dry_run=1", place | {"until": [5, 0]}).ok()
+    assert (answer["dry_run"], answer["unchanged"], answer["revision"]) == (True, False, None)
+    assert answer["split"][0]["after"] == [{"since": [1, 0], "until": [3, 0]}, {"since": [5, 0], "until": "open"}]
+    assert valid(range(6)) == "-aaaaa"
+    for wrong in ({"until": "next"}, {"until": [2, 0]}, {"until": [5, 0], "reason": ""}, {}):
+        api.post("payload-iovs/clear", place | wrong).error(400)
+    api.post("payload-iovs/clear", place | {"until": "open", "payload_type": "None"}).error(404)
+    api.post("payload-iovs/clear", place | {"until": "open", "global_tag": "none"}).error(404, "global_tag_not_found")
+
+
+def by_limits_api(**values):
+    return Api().put("global-tags/tag/limits", values)
+
+
+def test_limits_are_shown_and_logged(api, stored):
+    stored("a1-O")
+    assert by_limits_api(closed_until=[5, 0], largest_major=99).ok()["largest_major"] == 99
+    for path in ("globalTag/tag", "globalTag/tag?light", "global-tags/tag/limits"):
+        found = api.get(path).ok()
+        assert (found["closed_until"], found["largest_major"]) == ([5, 0], 99)
+    change = api.get("global-tags/tag/changes/1").ok()
+    assert (change["action"], change["after"]["limits"]) == ("limits", {"closed_until": [5, 0], "largest_major": 99})
+    by_limits_api(closed_until=[5, 0]).ok()
+    assert GlobalTagChange.objects.count() == 1
+    assert by_limits_api(largest_major=None).ok()["closed_until"] == [5, 0]
+    page = ServiceClient(headers={"Accept": "text/html"}).get("/tags/tag").content.decode()
+    assert "Closed until" in page and "<dd>5, 0</dd>" in page
+    for wrong in ({}, {"closed_until": 5}, {"largest_major": -1}, {"largest": 5}):
+        by_limits_api(**wrong).error(400)
+
+
+# Each write with the limit that it would exceed; the tag is closed until (5, 0), and its largest major number is 99.
+EXCEEDING = {
+    "insert": ("POST", "payload-iovs/insert", body(payload_url="x", since=[4, 0], until=[6, 0])),
+    "insert a mistyped number": ("POST", "payload-iovs/insert", body(payload_url="x", since=[1000000001, 0])),
+    "insert an end beyond": ("POST", "payload-iovs/insert", body(payload_url="x", since=[9, 0], until=[101, 0])),
+    "bulk": ("POST", "bulk_piov", [{"payload_url": "x", "payload_list": "{list}", "major_iov": 1, "minor_iov": 0}]),
+    "delete": ("DELETE", "deletePayloadIOV/tag/Gain/2/0", None),
+    "replace a list": ("PUT", "pl_attach", {"global_tag": "tag", "payload_list": "{other}"}),
+    "revert": ("POST", "global-tags/tag/revert", {"revision": 1}),
+}
+WITHIN = {
+    "an end at the limit": ("POST", "payload-iovs/insert", body(payload_url="x", since=[9, 0], until=[100, 0])),
+    "an open end": ("POST", "payload-iovs/insert", body(payload_url="x", since=[99, 0], until="open")),
+    "the same payload before": ("POST", "payload-iovs/insert", body(payload_url="first", since=[3, 0], until=[4, 0])),
+    "later": ("POST", "payload-iovs/insert", body(payload_url="x", since=[5, 0], until=[6, 0])),
+}
+
+
+@pytest.fixture
+def limited(api, build, empty_tag):
+    """A tag with limits and an open IOV since 2, which was not there at revision 1."""
+    api.put("gt_change_status/tag/locked").ok()
+    api.put("gt_change_status/tag/unlocked").ok()
+    api.post("payload-iovs/insert", body(payload_url="first", checksum="", since=[2, 0])).ok()
+    other = build.list(None, "Gain")
+    build.iov(other, (1, 0))
+    by_limits_api(closed_until=[5, 0], largest_major=99).ok()
+    names = {"{list}": PayloadList.objects.get(global_tag__isnull=False).name, "{other}": other.name}
+
+    def send(method, path, content):
+        def fill(value):
+            if isinstance(value, dict):
+                return {key: fill(item) for key, item in value.items()}
+            return (
+                [fill(item) for item in value]
+                if isinstance(value, list) and "since" not in value
+                else names.get(value, value)
+                if isinstance(value, str)
+                else value
+            )
+
+        return api(method, path, fill(content))
+
+    return send
+
+
+@pytest.mark.parametrize("case", EXCEEDING)
+def test_a_write_beyond_a_limit_is_refused(limited, case):
+    before = GlobalTagChange.objects.count()
+    error = limited(*EXCEEDING[case]).error(409, "global_tag_limit")
+    assert "closed until (5, 0)" in error["detail"] or "largest major number" in error["detail"]
+    assert GlobalTagChange.objects.count() == before
+
+
+@pytest.mark.parametrize("case", WITHIN)
+def test_a_write_within_the_limits_is_accepted(limited, case):
+    limited(*WITHIN[case]).ok()
+
+
+def test_a_limited_tag_is_cloned_and_deleted(api, limited):
+    clone = api.post("cloneGlobalTag/tag/copy").ok()["name"]
+    found = api.get(f"global-tags/{clone}/limits").ok()
+    assert (found["closed_until"], found["largest_major"]) == (None, 99)
+    api.delete("deleteGlobalTag/tag").ok()
+
+
+@pytest.mark.parametrize(
+    ("role", "status", "code"),
+    [
+        (Role.MANAGER, "unlocked", (403, "not_permitted")),
+        (Role.ADMINISTRATOR, "unlocked", None),
+        (Role.ADMINISTRATOR, "locked", (409, "global_tag_locked")),
+    ],
+)
+@pytest.mark.parametrize("closed_until", [[4, 0], None])
+def test_only_an_administrator_opens_an_unlocked_tag_again(
+    api, stored, closed, login, role, status, code, closed_until
+):
+    headers = login(Role.ADMINISTRATOR)
+    api.put("global-tags/tag/limits", {"closed_until": [5, 0]}, **headers).ok()
+    api.put(f"gt_change_status/tag/{status}", **headers).ok()
+    answer = api.put("global-tags/tag/limits", {"closed_until": closed_until}, **login(role))
+    assert answer.error(*code) if code else answer.ok()["closed_until"] == closed_until
+    # Everybody who manages the tag may close more of it, in every status but frozen.
+    api.put("global-tags/tag/limits", {"closed_until": [6, 0]}, **login(Role.MANAGER)).ok()
+    api.put("global-tags/tag/limits", {"largest_major": 9}, **login(Role.CONTRIBUTOR)).error(403)
+
+
+# A row that is sent when a is valid in [1, 9), by the API, and whether it is there already.
+AGAIN = {
+    "the same": (body(payload_url="a", since=[1, 0], until=[9, 0]), True),
+    "a part": (body(payload_url="a", since=[3, 0], until=[4, 0]), True),
+    "with less": (body(payload_url="a", checksum="", since=[3, 0], until=[4, 0]), True),
+    "more": (body(payload_url="a", since=[1, 0], until=[10, 0]), False),
+    "another checksum": (body(payload_url="a", checksum="other", since=[1, 0], until=[9, 0]), False),
+    "another size": (body(payload_url="a", size=7, since=[1, 0], until=[9, 0]), False),
+    "another revision": (body(payload_url="a", revision=3, since=[1, 0], until=[9, 0]), False),
+    "open": (body(payload_url="a", since=[1, 0], until="open"), False),
+}
+
+
+def _columns(row):
+    since, until = row["since"], row["until"] if row["until"] != "open" else [OPEN, OPEN]
+    payload = {name: row[name] for name in ("payload_url", "checksum", "size", "revision") if name in row}
+    return payload | {
+        "major_iov": since[0],
+        "minor_iov": since[1],
+        "major_iov_end": until[0],
+        "minor_iov_end": until[1],
     }
-    assert len(parse(json.dumps([row] * settings.CDB_MAX_BULK_ROWS).encode(), Rows())) == settings.CDB_MAX_BULK_ROWS
 
 
-@pytest.mark.parametrize(("method", "path"), WRITES)
-@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "GZIP, identity"])
-def test_compressed_bodies_are_refused(db, api, method, path, coding):
-    body = gzip.compress(b'{"name": "n", "status": "unlocked"}')
-    headers = {"Content-Encoding": coding}
-    api(method, path, raw=body, **headers).error(415, "unsupported_media_type")
+@pytest.mark.parametrize("status", ["unlocked", "locked", "frozen"])
+@pytest.mark.parametrize("way", ["insert", "array", "bulk", "attach"])
+@pytest.mark.parametrize("case", AGAIN)
+def test_what_is_valid_already_is_no_change(api, build, case, way, status):
+    row, is_unchanged = AGAIN[case]
+    payload_list = build.list(build.tag(), "Gain")
+    iov = build.iov(payload_list, (1, 0), (9, 0), url="a", checksum="ab12", size=5, extra="2")
+    api.put(f"gt_change_status/tag/{status}").ok()
+    changes = GlobalTagChange.objects.count()
+    if way == "attach":
+        made = api.post("piov", _columns(row)).ok()["id"]
+        answer = api.put("piov_attach", {"payload_list": payload_list.name, "piov_id": made})
+    elif way == "bulk":
+        answer = api.post("bulk_piov", [_columns(row) | {"payload_list": payload_list.name}])
+    else:
+        answer = api.post("payload-iovs/insert", [row] if way == "array" else row)
+    if is_unchanged:
+        found = answer.ok()
+        assert found["unchanged"]
+        if way in ("insert", "array"):
+            assert found["revisions"] == {} and found["rows"][0]["added"]["id"] == iov.id
+        if way == "attach":
+            # A repeated request gets the same answer, because the new row stays detached.
+            assert found["id"] == iov.id and PayloadIOV.objects.get(id=made).payload_list is None
+            assert api.put("piov_attach", {"payload_list": payload_list.name, "piov_id": made}).ok() == found
+        assert GlobalTagChange.objects.count() == changes
+        assert PayloadIOV.objects.filter(payload_list=payload_list).count() == 1
+    elif status == "unlocked" and not (way == "bulk"):
+        assert not answer.ok()["unchanged"]
+    else:
+        answer.error(409)
 
 
-def test_a_form_of_a_million_fields_is_refused_at_once(db, client):
-    answer = client.post("/admin/login/", "a&" * 1_000_000, content_type="application/x-www-form-urlencoded")
-    assert answer.status_code == 400 and answer.json()["code"] == "bad_request"
+# An end by mode: what the API and files get, and the last valid moment.
+ENDS = {
+    "continuous": {'[7, "end"]': (7, OPEN), "[7, 0]": (6, OPEN)},
+    "discrete": {'[7, "end"]': (7, OPEN), "[7, 0]": (7, 0)},
+}
+
+
+@pytest.mark.parametrize("mode", ENDS)
+@pytest.mark.parametrize("until", ENDS["continuous"])
+def test_the_end_of_a_run_is_its_last_moment_in_both_modes(api, empty_tag, settings, mode, until):
+    settings.CDB_IOV_MODE = mode
+    end = [7, "end"] if "end" in until else [7, 0]
+    api.post("payload-iovs/insert", body(since=[1, 0], until=end)).ok()
+    last = ENDS[mode][until]
+    following = (last[0], last[1] + 1) if last[1] < OPEN else (last[0] + 1, 0)
+    for (major, minor), count in ((last, 1), (following, 0)):
+        assert len(api.get(f"payloadiovs/?gtName=tag&majorIOV={major}&minorIOV={minor}&strict=1").ok()) == count
+
+
+@pytest.mark.parametrize(
+    ("mode", "until", "end"),
+    [
+        ("discrete", "7", (7, OPEN)),
+        ("continuous", "7", (7, 0)),
+        ("discrete", "7,end", (7, OPEN)),
+        ("continuous", "7,end", (8, 0)),
+        ("discrete", "7,0", (7, 0)),
+    ],
+)
+def test_the_page_reads_ends_as_people_write_them(api, empty_tag, settings, mode, until, end):
+    settings.CDB_IOV_MODE = mode
+    client = ServiceClient(headers={"Accept": "text/html"})
+    fields = {"payload_type": "Gain", "payload_url": "u", "since": "1", "until": until}
+    page = client.post("/tags/tag/insert", fields).content.decode()
+    assert f"1, 0 – {end[0]}, {end[1]}" in page
+    hidden = re.findall(r'type="hidden" name="(planned|rows|is_one_row)" value="([^"]*)"', page)
+    assert client.post("/tags/tag/insert", {name: unescape(value) for name, value in hidden}).status_code == 303
+    iov = PayloadIOV.objects.get()
+    assert (iov.major_iov_end, iov.minor_iov_end) == end
+
+
+def test_names_of_limits_are_unknown_elsewhere(api, stored):
+    assert GlobalTag.objects.get().closed is None
+    api.get("global-tags/none/limits").error(404, "global_tag_not_found")
