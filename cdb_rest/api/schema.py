@@ -56,7 +56,9 @@ class RouteSchema(AutoSchema):
         return [group_of(type(self.view))[0]]
 
     def get_override_parameters(self) -> list[OpenApiParameter | Shape | type[Shape]]:
-        return [*getattr(self.view, "query", ())]
+        # Only a `StrictView` has them. Its module imports this one.
+        query_of = getattr(self.view, "query_of", None)
+        return query_of(self.method) if query_of else []
 
     def get_operation(
         self, path: str, path_regex: str, path_prefix: str, method: str, registry: ComponentRegistry

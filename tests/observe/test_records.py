@@ -16,7 +16,7 @@ from tests.observe.conftest import LOOKUP, PREFIX
     ("method", "url", "status", "queries"),
     [
         ("GET", LOOKUP, 200, 1),
-        ("GET", LOOKUP.replace("=tag", "=other"), 404, 1),
+        ("GET", LOOKUP.replace("=tag", "=other"), 404, 2),
         ("GET", PREFIX + "globalTag/tag", 200, None),
         ("POST", PREFIX + "pt", 400, 0),
         ("GET", "/nothing", 404, 0),

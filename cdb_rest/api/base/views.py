@@ -95,13 +95,18 @@ class StrictView(APIView):
 
     query: Sequence[OpenApiParameter] = ()
 
+    @classmethod
+    def query_of(cls, method: str | None) -> list[OpenApiParameter]:
+        """The parameters that requests with this method may have: those in `query`, without `dry_run` if they only read."""
+        return [item for item in cls.query if item.name != "dry_run" or method not in SAFE_METHODS]
+
     def initial(self, request: Request, *arguments: Any, **named: Any) -> None:
         """Check the permissions, then the query string, before the method of the view runs.
 
         Raises the errors of `RoutePermission`, or `UnknownParameterError`.
         """
         super().initial(request, *arguments, **named)
-        unknown = unknown_names(request.query_params, [parameter.name for parameter in self.query])
+        unknown = unknown_names(request.query_params, [item.name for item in self.query_of(request.method)])
         if unknown:
             raise UnknownParameterError(" ".join(text for [text] in unknown.values()), unknown)
 
