@@ -50,6 +50,8 @@ GUIDES = {
     "check_intervals": "[When data look wrong](monitoring.md#when-data-look-wrong)",
     "explain_lookup": "[Compare the lookup strategies](requests.md#compare-the-lookup-strategies)",
     "strategy_indexes": "[Compare the lookup strategies](requests.md#compare-the-lookup-strategies)",
+    "clear_iovs": "[Clearing an interval](api.md#clearing-an-interval)",
+    "detached_iovs": "[Write](web-pages.md#write)",
     "import_iovs": "[Move tags between databases](web-pages.md#move-tags-between-databases)",
     "prune_history": "[Keep, prune and check the history](history.md#prune-the-history)",
     "backup": "[Back up and restore](backup.md)",
