@@ -1,5 +1,6 @@
 """Write services for global tags and their statuses: create, clone, change the status, delete."""
 
+from django.conf import settings
 from django.db import connection
 
 from cdb_rest import named_sql
@@ -22,6 +23,7 @@ from cdb_rest.rules.errors import (
     PayloadTypeNotFoundError,
     StatusNotFoundError,
 )
+from cdb_rest.rules.names import check_new_name
 from cdb_rest.rules.status import Action, Status, check_status_change, check_status_name, role_for_status
 from cdb_rest.writes.change_log import Changes
 from cdb_rest.writes.history import drop_history, in_other_tags, supersede_lists
@@ -38,10 +40,11 @@ CLONE_PAST = load_statement("clone_past")
 def create_status(*, name: str, description: str = "", origin: Origin = BY_THE_SYSTEM) -> GlobalTagStatus:
     """Create a status.
 
-    Raises `NameTakenError`, `InvalidInputError` if the name differs from a built-in status only in case, or the errors of
-    missing permissions.
+    Raises `NameTakenError`, `InvalidInputError` if the name violates the rule for new names or differs from a built-in
+    status only in case, or the errors of missing permissions.
     """
     origin.principal.require(Role.MANAGER, All.ALL, All.ALL)
+    check_new_name(name, settings.CDB_NAME_PATTERN)
     check_status_name(name)
     created = GlobalTagStatus.objects.create(name=name, description=description)
     created.refresh_from_db()
@@ -54,8 +57,8 @@ def create_global_tag(
 ) -> GlobalTag:
     """Create an empty tag.
 
-    Raises `StatusNotFoundError`, `NameTakenError`, `NameRetiredError` (only for the status frozen), or the errors of
-    missing permissions.
+    Raises `InvalidInputError` for the name, `StatusNotFoundError`, `NameTakenError`, `NameRetiredError` (only for the
+    status frozen), or the errors of missing permissions.
     """
     origin.principal.require(role_for_status(status), name, All.ALL)
     tag, changes = add_global_tag(name=name, status=status, author=author, description=description)
@@ -66,9 +69,11 @@ def create_global_tag(
 def add_global_tag(*, name: str, status: str, author: str, description: str) -> tuple[GlobalTag, Changes]:
     """Create an empty tag as part of a larger write. Returns the tag, and its changes, which the caller must record.
 
-    The caller must be in a `write`, and must check permissions. Raises `StatusNotFoundError`, `NameRetiredError` (only
-    for the status frozen), or a database error, which `write` translates, into `NameTakenError` if the name is taken.
+    The caller must be in a `write`, and must check permissions. Raises `InvalidInputError` for a name that violates the
+    rule for new names, `StatusNotFoundError`, `NameRetiredError` (only for the status frozen), or a database error, which
+    `write` translates, into `NameTakenError` if the name is taken.
     """
+    check_new_name(name, settings.CDB_NAME_PATTERN)
     if status == Status.FROZEN:
         check_not_retired(name)
     tag = GlobalTag.objects.create(name=name, status=_status(status), author=author, description=description)
@@ -84,8 +89,8 @@ def clone_global_tag(
     """Create the unlocked tag `target` with copies of all lists and IOVs of `source`, which may have any status.
 
     `as_of` selects a state in the past, also of a tag that was deleted. Raises `GlobalTagNotFoundError`,
-    `NameTakenError`, or the errors of missing permissions; for the past also `RevisionNotFoundError`, `RevisionPrunedError`,
-    or `PayloadTypeNotFoundError` if a payload type was deleted since then.
+    `InvalidInputError` for the name `target`, `NameTakenError`, or the errors of missing permissions; for the past also
+    `RevisionNotFoundError`, `RevisionPrunedError`, or `PayloadTypeNotFoundError` if a payload type was deleted since then.
     """
     origin.principal.require(Role.MANAGER, target, All.ALL)
     if as_of is None:

@@ -25,7 +25,8 @@ def new(request: HttpRequest) -> HttpResponse:
         found = PayloadType.objects.filter(name=request.GET.get("type", "")).first()
         return show(request, "new.html", {"payload_type": found})
     what = "type" if request.POST.get("action") == "type" else "tag"
-    fields = {name: request.POST.get(name, "").strip() for name in ("name", "description")}
+    # A name is not stripped: the service refuses one with spaces, as in the API.
+    fields = {"name": request.POST.get("name", ""), "description": request.POST.get("description", "").strip()}
     try:
         origin = origin_of(request)
         if what == "type":

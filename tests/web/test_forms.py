@@ -126,6 +126,7 @@ def test_many_rows_come_from_a_file(forms, tag, content):
         ({"file": b"\xff\xfe"}, 400, "must be text in UTF-8"),
         (ROW | {"payload_type": "", "payload_url": ""}, 400, "Payload type is required. Payload URL is required."),
         (ROW | {"payload_type": "a<b"}, 404, "There is no payload type &#x27;a&lt;b&#x27;."),
+        (ROW | {"payload_type": " Gain"}, 404, "There is no payload type"),
         ({"file": "a,b\n1,2\n"}, 400, "(missing: payload_type, payload_url, major_iov, minor_iov)"),
         ({"file": '{"a": 1}\n'}, 400, "Unknown columns: a"),
         ({"file": ""}, 400, "neither JSON nor CSV"),
@@ -150,16 +151,16 @@ def test_faults_are_shown_in_the_form(forms, tag, values, status, message):
 
 def test_a_tag_and_a_payload_type_are_created(forms):
     page = forms.open("/new")
-    assert forms.send("/new", page, {"action": "type", "name": "New Type"}, 303)["Location"] == "/new?type=New+Type"
-    assert "The payload type New Type exists now." in forms.open("/new?type=New+Type")
+    assert forms.send("/new", page, {"action": "type", "name": "NewType"}, 303)["Location"] == "/new?type=NewType"
+    assert "The payload type NewType exists now." in forms.open("/new?type=NewType")
     assert "exists now" not in forms.open("/new?type=other%01")
-    response = forms.send("/new", page, {"name": " first ", "description": "A try", "comment": "why"}, 303)
+    response = forms.send("/new", page, {"name": "first", "description": "A try", "comment": "why"}, 303)
     assert response["Location"] == "/tags/first/insert?new"
     assert list(GlobalTag.objects.values_list("name", "description", "status__name")) == [
         ("first", "A try", "unlocked")
     ]
     assert GlobalTagChange.objects.get().comment == "why"
-    page, hidden = forms.preview("/tags/first/insert", ROW | {"payload_type": "New Type"})
+    page, hidden = forms.preview("/tags/first/insert", ROW | {"payload_type": "NewType"})
     assert "new payload list" in page
     forms.send("/tags/first/insert", page, hidden, 303)
     assert [row[0] for row in rows()] == ["new"]

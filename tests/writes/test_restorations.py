@@ -47,7 +47,7 @@ def test_each_tag_that_is_not_frozen_gets_a_revision_beyond_all_earlier_ones_and
 def test_new_tags_have_revisions_beyond_those_of_lost_tags_with_their_names():
     restoration = restore()
     assert create_global_tag(name="new", status="unlocked").revision >= restoration.first_revision
-    assert clone_global_tag(source="new", target="clone").revision >= restoration.first_revision
+    assert clone_global_tag(source="new", target="copy").revision >= restoration.first_revision
 
 
 def test_a_name_of_a_lost_frozen_tag_can_not_be_frozen_again_until_caches_have_dropped_its_responses(settings):
