@@ -20,7 +20,10 @@ UNITS = {
 
 @dataclass(frozen=True)
 class Variable:
-    """One environment variable. `type` is str, int, bool, list, networks, path or regex; variables.toml explains the other members."""
+    """One environment variable.
+
+    `type` is str, int, bool, list, networks, path or regex; variables.toml explains the other members.
+    """
 
     group: str
     name: str

@@ -2,7 +2,7 @@
 
 import re
 
-from cdb_rest.rules.errors import invalid_field
+from cdb_rest.rules.errors import invalid_field, quoted
 
 # Maximum length in characters of the names of global tags, statuses and payload types.
 NAME_LENGTH = 80
@@ -31,12 +31,12 @@ NAME_RULE = (
 # The fixed segments of the paths in `cdb_rest.routes.ROUTES`.
 PATH_WORDS = frozenset(
     (
-        "affected", "attach", "bulk", "bulk_piov", "by-name", "change-status", "changes", "clone", "cloneGlobalTag",
-        "coverage", "delete", "deleteGlobalTag", "deletePayloadIOV", "deletePayloadList", "deletePayloadType", "diff",
-        "explain", "export", "global-tags", "globalTag", "globalTags", "gt", "gtPayloadLists", "gt_change_status",
-        "gtstatus", "insert", "payload-iovs", "payload-lists", "payload-types", "payloadiovs", "payloadiovsrange", "piov",
-        "piov_attach", "pl", "pl_attach", "pt", "query", "range", "revert", "settings", "starts", "statuses",
-        "user_settings", "uses", "whoami",
+        "affected", "attach", "bulk", "bulk_piov", "by-name", "change-status", "changes", "clear", "clone",
+        "cloneGlobalTag", "coverage", "delete", "deleteGlobalTag", "deleteGlobalTagStatus", "deletePayloadIOV",
+        "deletePayloadList", "deletePayloadType", "diff", "explain", "export", "global-tags", "globalTag",
+        "globalTags", "gt", "gtPayloadLists", "gt_change_status", "gtstatus", "insert", "limits", "payload-iovs",
+        "payload-lists", "payload-types", "payloadiovs", "payloadiovsrange", "piov", "piov_attach", "pl", "pl_attach",
+        "pt", "query", "range", "revert", "settings", "starts", "statuses", "user_settings", "uses", "whoami",
     )
 )  # fmt: skip
 
@@ -59,11 +59,11 @@ def name_fault(name: str, pattern: str = "") -> str:
         rule = NAME_RULE
     if found:
         code = f"U+{ord(found[0]):04X}"
-        return f"The name {name!r} has the character {found[0]!r} ({code}) at position {found.start() + 1}. {rule}"
+        return f"The name {quoted(name)} has the character {quoted(found[0])} ({code}) at position {found.start() + 1}. {rule}"
     if name in PATH_WORDS or name in (".", ".."):
-        return f"The name {name!r} is not allowed, because it is a word of the API's paths."
+        return f"The name {quoted(name)} is not allowed, because it is a word of the API's paths."
     if pattern and not re.fullmatch(pattern, name):
-        return f"The name {name!r} is not allowed. {rule}"
+        return f"The name {quoted(name)} is not allowed. {rule}"
     return ""
 
 

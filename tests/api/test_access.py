@@ -24,7 +24,6 @@ WRITES = {
         Role.MANAGER,
         lambda tag, ids: ("POST", "global-tags", {"name": f"{tag}-new", "status": "locked"}),
     ),
-    "create frozen": (Role.PUBLISHER, lambda tag, ids: ("POST", "gt", {"name": f"{tag}-new", "status": "frozen"})),
     "clone": (Role.MANAGER, lambda tag, ids: ("POST", f"cloneGlobalTag/source/{tag}-new", None)),
     "lock": (Role.MANAGER, lambda tag, ids: ("PUT", f"gt_change_status/{tag}/locked", None)),
     "freeze": (Role.PUBLISHER, lambda tag, ids: ("PUT", f"gt_change_status/{tag}/frozen", None)),
@@ -86,6 +85,7 @@ OTHER_WRITES = {
     "create a list": (Role.CONTRIBUTOR, ("POST", "pl", {"payload_type": "Unused"})),
     "create an IOV": (Role.CONTRIBUTOR, ("POST", "piov", ROW)),
     "create a status": (Role.MANAGER, ("POST", "gtstatus", {"name": "reviewed"})),
+    "delete a status": (Role.MANAGER, ("DELETE", "deleteGlobalTagStatus/unused", None)),
 }
 
 

@@ -9,7 +9,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV
-from tests.api.helpers import insert
+from tests.api.helpers import grant, insert
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ROW = {"payload_type": "Gain", "payload_url": "new", "checksum": "c", "since": "5,0", "until": "6,0"}
@@ -230,6 +230,43 @@ def test_writes_need_a_role(forms, tag, settings):
     forms.send("/tags/tag/manage", page, {"action": "clone", "target": "copy"}, 401)
     forms.send("/tags/tag/manage", page, {"action": "status", "status": "locked", "confirm": "tag"}, 401)
     forms.preview("/tags/tag/revert/1", {}, 401)
-    forms.send("/new", forms.open("/new"), {"name": "mine"}, 401)
-    forms.send("/new", forms.open("/new"), {"name": "Mine", "action": "type"}, 401)
+    # The page has no form, but a request may be sent nevertheless.
+    forms.send("/new", page, {"name": "mine"}, 401)
+    forms.send("/new", page, {"name": "Mine", "action": "type"}, 401)
     assert rows() == before and GlobalTag.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("role", "tags", "types", "shown"),
+    [
+        (None, ".*", ".*", set()),
+        ("reader", ".*", ".*", set()),
+        ("contributor", ".*", ".*", {"New payload type"}),
+        ("contributor", "mine.*", "Gain", {"New payload type"}),
+        ("manager", ".*", "Gain", {"New payload type"}),
+        ("manager", "mine.*", ".*", {"New global tag", "New payload type"}),
+    ],
+)
+def test_the_page_new_has_the_forms_that_the_visitor_may_use(settings, django_user_model, role, tags, types, shown):
+    settings.CDB_OPEN_WRITES, settings.CDB_ACCESS_CONTACT = False, "the database group"
+    client = Client(headers={"Accept": "text/html"})
+    if role:
+        grant(kind="user", subject="expert", role=role, tags=tags, types=types)
+        client.force_login(django_user_model.objects.create_user("expert"))
+    page = client.get("/new").content.decode()
+    assert set(re.findall('<form method="post" class="row" aria-label="([^"]*)"', page)) == shown
+    assert page.count("Ask the database group") == 2 - len(shown)
+    assert page.count('href="/admin/login/?next=%2Fnew">log in</a>') == (0 if role else 2)
+    for kind, needed in (("New global tag", "manager"), ("New payload type", "contributor")):
+        assert (f"needs the role {needed}." in page) == (kind not in shown)
+
+
+def test_the_page_of_a_clone_names_its_base_and_its_author_is_the_caller(forms, tag):
+    path = "/tags/tag/manage"
+    forms.send(path, forms.open(path), {"action": "clone", "target": "copy"}, 303)
+    assert GlobalTag.objects.get(name="copy").author == "127.0.0.1"
+    revision = GlobalTag.objects.get(name="tag").revision
+    for query in ("", f"?rev={GlobalTag.objects.get(name='copy').revision}"):
+        page = forms.open(f"/tags/copy{query}")
+        assert f'<dt>Clone of</dt><dd><a href="/tags/tag?rev={revision}">tag, revision {revision}</a>' in page
+    assert "Clone of" not in forms.open("/tags/tag")
