@@ -12,7 +12,8 @@ from rest_framework.request import Request
 from cdb_rest.parsing.parameters import is_own_path, moment_of, parse_integer, refused_names, unknown_names
 from cdb_rest.rules.errors import InvalidInputError
 from cdb_rest.rules.moment import OPEN, Mode, Moment, end_of_major
-from cdb_rest.rules.names import NAME_LENGTH, REVISION_LENGTH, name_fault
+from cdb_rest.rules.names import NAME_LENGTH, REVISION_LENGTH, TEXT_LENGTH, name_fault
+from cdb_rest.rules.payloads import payload_url_fault
 
 
 class TextField(serializers.CharField):
@@ -34,6 +35,18 @@ class NameField(TextField):
     def run_validation(self, data: Any = serializers.empty) -> Any:
         # Before the validators of the framework, so that all faults have the messages of the rule.
         if isinstance(data, str) and (fault := name_fault(data, settings.CDB_NAME_PATTERN)):
+            raise serializers.ValidationError(fault)
+        return super().run_validation(data)
+
+
+class PayloadURLField(TextField):
+    """The payload URL of a new row (`payload_url_fault`)."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=TEXT_LENGTH, **options)
+
+    def run_validation(self, data: Any = serializers.empty) -> Any:
+        if isinstance(data, str) and (fault := payload_url_fault(data, settings.CDB_PAYLOAD_SCHEMES)):
             raise serializers.ValidationError(fault)
         return super().run_validation(data)
 
