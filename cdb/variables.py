@@ -20,7 +20,10 @@ UNITS = {
 
 @dataclass(frozen=True)
 class Variable:
-    """One environment variable. `type` is str, int, bool, list, networks or path; variables.toml explains the other members."""
+    """One environment variable.
+
+    `type` is str, int, bool, list, networks, path or regex; variables.toml explains the other members.
+    """
 
     group: str
     name: str
@@ -42,6 +45,8 @@ class Variable:
             return text.lower() in TRUE
         if self.type == "bool" or (self.choices and text not in self.choices):
             raise ValueError(f"must be one of {', '.join(self.choices or ('true', 'false'))}")
+        if self.type == "regex":
+            _check_expression(text)
         if self.pattern and not re.match(self.pattern, text):
             raise ValueError(f"must match {self.pattern}")
         parts = [part.strip() for part in text.split(",") if part.strip()]
@@ -60,6 +65,13 @@ class Variable:
         if (least is not None and number < least) or (most is not None and number > most):
             raise ValueError(f"must be {f'at least {least}' if most is None else f'from {least} to {most}'}")
         return number
+
+
+def _check_expression(text: str) -> None:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"must be a regular expression: {error}") from error
 
 
 VARIABLES = tuple(

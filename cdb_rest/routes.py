@@ -123,6 +123,11 @@ ROUTES = (
         pool=Pool.LOOKUPS, is_cached=True, hot=Hot.STATUSES, queries={"": 1}, writes=Role.MANAGER,
     ),
     Route(
+        "global_tags.GlobalTagStatusDeleteView",
+        ("deleteGlobalTagStatus/<str:name>", "global-tags/statuses/<str:name>/delete"),
+        writes=Role.MANAGER,
+    ),
+    Route(
         "global_tags.NestedGlobalTagListView", ("gt",), pool=Pool.HEAVY_IF_WHOLE, queries={"": 6, "page=1": 5},
         writes=Role.MANAGER,
     ),

@@ -11,11 +11,14 @@ from cdb_rest.rules.moment import END_OF_TIME, Interval, Moment
 
 # The labels of fields, for errors.
 LABELS = {"rev": "Revision", "rev_a": "Revision of a", "rev_b": "Revision of b", "against": "Revision to compare with"}
+# The parameters that are names of global tags or payload types. An existing name may begin or end with a space.
+NAMES = ("tag", "a", "b", "type")
 
 
 def text(query: Mapping[str, str], name: str) -> str:
-    """A parameter without spaces around it; empty if it is missing."""
-    return query.get(name, "").strip()
+    """A parameter without spaces around it, or unchanged if it is a name; empty if it is missing."""
+    value = query.get(name, "")
+    return value if name in NAMES else value.strip()
 
 
 def revision(query: Mapping[str, str], name: str = "rev") -> AsOf | None:

@@ -1,5 +1,7 @@
 """The routes of the pages, relative to the root of the service. Each path also works with a slash at its end."""
 
+import re
+
 from django.http import HttpRequest, HttpResponseRedirect
 from django.urls import URLPattern, path, register_converter
 from django.views.decorators.csrf import csrf_exempt
@@ -21,21 +23,28 @@ from cdb_web.views import (
     why,
 )
 
+# The bytes of a name that are escaped in a path: all but those of the URL standard that need no escape, and ~ itself.
+# A dot is escaped only at the beginning, because servers remove the segments "." and "..".
+ESCAPED_BYTES = re.compile(rb"^\.|[^A-Za-z0-9_.-]")
+ESCAPES = re.compile("(?:~[0-9A-F]{2})+")
+
 
 class NameConverter:
-    """A name as a segment of a path. Servers decode %2F before routing, so a slash, which names of an adopted database may have,
-    is encoded twice, and so is a percent sign.
+    """A name as a segment of a path, each special byte as ~ and its two hexadecimal digits; an empty name is ~ alone.
+
+    Names of an adopted database may have slashes and other special characters. Percent-encoding does not suffice for
+    them: servers decode it before routing, and change the path then.
     """
 
     regex = "[^/]+"
 
     def to_python(self, value: str) -> str:
-        """The name for a segment."""
-        return value.replace("%2F", "/").replace("%25", "%")
+        """The name for a segment. Raises `ValueError` if escaped bytes are not UTF-8, so that no route matches."""
+        return "" if value == "~" else ESCAPES.sub(lambda run: bytes.fromhex(run[0].replace("~", "")).decode(), value)
 
     def to_url(self, name: str) -> str:
         """The segment for a name."""
-        return name.replace("%", "%25").replace("/", "%2F")
+        return ESCAPED_BYTES.sub(lambda found: b"~%02X" % found[0][0], name.encode()).decode() or "~"
 
 
 register_converter(NameConverter, "name")

@@ -74,5 +74,6 @@ def as_previewed(request: HttpRequest, name: str, service: Callable[[], Result])
 
 def check_confirmed(request: HttpRequest, name: str) -> None:
     """Raise `InvalidInputError` unless the person has typed the name of the tag."""
-    if request.POST.get("confirm", "").strip() != name:
+    # A browser sends no line breaks of a field, and people copy a name with spaces around it.
+    if request.POST.get("confirm", "").split() != name.split():
         raise invalid_field("confirm", f"Type the name of the global tag, {name}, to confirm.")

@@ -12,7 +12,7 @@ from cdb_rest.api.base.descriptions import AS_OF, in_path, request_example, resp
 from cdb_rest.api.base.json_stream import can_detect_truncation
 from cdb_rest.api.base.paging import Browser
 from cdb_rest.api.base.views import OptionalBodyView, Statement, respond_hot
-from cdb_rest.api.base.writes import WRITE_PARAMETERS, read_origin, respond_to_write
+from cdb_rest.api.base.writes import WRITE_PARAMETERS, optional_member, read_origin, respond_to_write
 from cdb_rest.api.examples import GLOBAL_TAG, LIGHT_GLOBAL_TAG, NESTED_GLOBAL_TAG, STATUS, page_of
 from cdb_rest.api.nested import (
     GlobalTagItem,
@@ -52,6 +52,12 @@ class NameInput(Input):
     """The name of an object that is to be created."""
 
     name = NameField()
+
+
+class CloneInput(Input):
+    """What the body of a clone may have."""
+
+    author = TextField(max_length=NAME_LENGTH, required=False, allow_blank=True)
 
 
 class GlobalTagInput(Input):
@@ -215,7 +221,8 @@ class GlobalTagDeleteView(OptionalBodyView):
 class GlobalTagCloneView(OptionalBodyView):
     """Copy a global tag of any status, also one that was deleted (`rev`, `at`).
 
-    The copy has the same IOVs in new payload lists, and is unlocked.
+    The copy has the same IOVs in new payload lists, and is unlocked. Its author is the `author` of the body, or the client
+    without one.
     """
 
     known = {"POST": (*PAST, "dry_run")}
@@ -228,15 +235,17 @@ class GlobalTagCloneView(OptionalBodyView):
             *AS_OF,
             *WRITE_PARAMETERS,
         ],
-        request=None,
+        request=CloneInput,
         responses=GlobalTagItem,
+        examples=[request_example({"author": "the calibration group"})],
     )
     def post(self, request: Request, source: str, target: str) -> HttpResponse:
         name = read_value({"name": target}, NameInput)["name"]
+        values = read_value({"author": optional_member(request, "author")}, CloneInput)
         as_of, origin = parse_as_of(request.query_params), read_origin(request)
 
         def clone() -> Document:
-            made = global_tags.clone_global_tag(source=source, target=name, as_of=as_of, origin=origin)
+            made = global_tags.clone_global_tag(source=source, target=name, as_of=as_of, origin=origin, **values)
             return document_of(GlobalTagItem, made)
 
         return respond_to_write(request, clone)
@@ -291,6 +300,25 @@ class GlobalTagStatusListView(APIView):
             return document_of(NamedDocument, global_tags.create_status(**values, origin=origin))
 
         return respond_to_write(request, create)
+
+
+class GlobalTagStatusDeleteView(OptionalBodyView):
+    """Delete a status that was created. The response is 409 if a global tag has it, and for the built-in statuses."""
+
+    @extend_schema(
+        summary="Delete a status",
+        parameters=[in_path("name", "Name of the status.", "reviewed"), *WRITE_PARAMETERS],
+        request=None,
+        responses={200: Statement},
+    )
+    def delete(self, request: Request, name: str) -> HttpResponse:
+        origin = read_origin(request)
+
+        def delete() -> Document:
+            global_tags.delete_status(name=name, origin=origin)
+            return {"detail": f"Status {name} deleted."}
+
+        return respond_to_write(request, delete)
 
 
 class PayloadListsOfGlobalTagView(APIView):

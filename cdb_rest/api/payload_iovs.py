@@ -20,7 +20,7 @@ from cdb_rest.api.base.writes import WRITE_PARAMETERS, read_origin, respond_to_w
 from cdb_rest.api.examples import PAYLOAD_IOV, page_of
 from cdb_rest.api.plans import CutsDocument, cuts_document
 from cdb_rest.models import PayloadIOV, PayloadList
-from cdb_rest.parsing.fields import Input, NumberField, RevisionField, TextField, read_body
+from cdb_rest.parsing.fields import Input, NumberField, PayloadURLField, RevisionField, TextField, read_body
 from cdb_rest.parsing.parameters import parse_flag, parse_moment, parse_number
 from cdb_rest.rules.errors import PayloadIOVNotFoundError, invalid_field
 from cdb_rest.rules.moment import END_OF_TIME, OPEN
@@ -57,7 +57,7 @@ class AttachedIOV(PayloadIOVDocument, CutsDocument):
 class PayloadInput(Input):
     """The members of a payload."""
 
-    payload_url = TextField(max_length=TEXT_LENGTH)
+    payload_url = PayloadURLField()
     checksum = TextField(max_length=TEXT_LENGTH, allow_blank=True)
     size = NumberField(default=0)
     revision = RevisionField(source="extra", default=None)

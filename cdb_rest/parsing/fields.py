@@ -12,7 +12,8 @@ from rest_framework.request import Request
 from cdb_rest.parsing.parameters import is_own_path, moment_of, parse_integer, refused_names, unknown_names
 from cdb_rest.rules.errors import InvalidInputError
 from cdb_rest.rules.moment import OPEN, Mode, Moment, end_of_major
-from cdb_rest.rules.names import NAME_LENGTH, NAME_RULE, REVISION_LENGTH, fits_into_path
+from cdb_rest.rules.names import NAME_LENGTH, REVISION_LENGTH, TEXT_LENGTH, name_fault
+from cdb_rest.rules.payloads import payload_url_fault
 
 
 class TextField(serializers.CharField):
@@ -27,17 +28,27 @@ class TextField(serializers.CharField):
         return super().to_internal_value(data)
 
 
+@extend_schema_field({"type": "string", "minLength": 1, "maxLength": NAME_LENGTH})
 class NameField(TextField):
-    """The name of a new object. It must be valid as a segment of a URL path."""
+    """The name of a new global tag, payload type or status (`name_fault`)."""
+
+    def run_validation(self, data: Any = serializers.empty) -> Any:
+        # Before the validators of the framework, so that all faults have the messages of the rule.
+        if isinstance(data, str) and (fault := name_fault(data, settings.CDB_NAME_PATTERN)):
+            raise serializers.ValidationError(fault)
+        return super().run_validation(data)
+
+
+class PayloadURLField(TextField):
+    """The payload URL of a new row (`payload_url_fault`)."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(max_length=NAME_LENGTH, **options)
+        super().__init__(max_length=TEXT_LENGTH, **options)
 
-    def to_internal_value(self, data: Any) -> str:
-        name = super().to_internal_value(data)
-        if not fits_into_path(name):
-            raise serializers.ValidationError(NAME_RULE)
-        return name
+    def run_validation(self, data: Any = serializers.empty) -> Any:
+        if isinstance(data, str) and (fault := payload_url_fault(data, settings.CDB_PAYLOAD_SCHEMES)):
+            raise serializers.ValidationError(fault)
+        return super().run_validation(data)
 
 
 @extend_schema_field({"type": "integer", "minimum": 0, "maximum": OPEN, "example": 5})

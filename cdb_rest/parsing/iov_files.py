@@ -19,6 +19,7 @@ from cdb_rest.rules.errors import InvalidInputError, TooManyRowsError
 from cdb_rest.rules.iov_rows import IOVRow
 from cdb_rest.rules.moment import END_OF_TIME, OPEN, Interval, Mode, Moment, end_of_major
 from cdb_rest.rules.names import CONTROL_CHARACTER, NAME_LENGTH, REVISION_LENGTH, TEXT_LENGTH
+from cdb_rest.rules.payloads import payload_url_fault
 
 TEXTS = ("payload_type", "payload_url", "checksum")
 START, END = ("major_iov", "minor_iov"), ("major_iov_end", "minor_iov_end")
@@ -228,7 +229,7 @@ def _row(number: int, values: Mapping[str, Any], options: Options) -> IOVRow:
     return IOVRow(
         number=number,
         payload_type=_text(values, "payload_type", NAME_LENGTH, is_required=True),
-        payload_url=_text(values, "payload_url", TEXT_LENGTH, is_required=True),
+        payload_url=_payload_url(values),
         checksum=_text(values, "checksum", TEXT_LENGTH),
         size=_number("size", values.get("size", 0)),
         revision=_revision(values.get("revision")),
@@ -307,6 +308,13 @@ def _text(values: Mapping[str, Any], name: str, most: int, *, is_required: bool 
     if len(value) > most:
         raise _FaultError(f"{name} must have at most {most} characters (got {len(value)}).")
     return value
+
+
+def _payload_url(values: Mapping[str, Any]) -> str:
+    url = values.get("payload_url")
+    if isinstance(url, str) and (fault := payload_url_fault(url, settings.CDB_PAYLOAD_SCHEMES)):
+        raise _FaultError(fault)
+    return _text(values, "payload_url", TEXT_LENGTH, is_required=True)
 
 
 def _revision(value: Any) -> str | None:

@@ -161,7 +161,11 @@ class TagLimitError(CdbError, status=409, code="global_tag_limit"):
 
 
 class StatusChangeRefusedError(CdbError, status=409, code="status_change_refused"):
-    """The tag's status does not permit a change to the requested status."""
+    """The tag's status does not permit a change to the requested status, or a new, empty tag was to be frozen."""
+
+
+class StatusInUseError(CdbError, status=409, code="status_in_use"):
+    """The status cannot be deleted, because it is built in or global tags have it."""
 
 
 class NameRetiredError(CdbError, status=409, code="name_retired"):

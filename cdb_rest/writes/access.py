@@ -21,7 +21,7 @@ from cdb_rest.rules.errors import (
     invalid_field,
     quoted,
 )
-from cdb_rest.rules.names import NAME_RULE, fits_into_path
+from cdb_rest.rules.names import PROGRAM_NAME_RULE, is_program_name
 from cdb_rest.writes.transactions import write
 
 # The fields that describe a rule, in the order of its documents.
@@ -79,13 +79,13 @@ def create_token(
 ) -> tuple[str, ApiToken]:
     """Create a token, and a rule that gives it a role. Returns the text of the token and its row.
 
-    Only a digest of the text is stored. `name` must satisfy `NAME_RULE`. `tags` and `types` are patterns, as in
+    Only a digest of the text is stored. `name` must satisfy `PROGRAM_NAME_RULE`. `tags` and `types` are patterns, as in
     `AccessRule`. `lifetime` must be positive; with None, the token does not expire.
 
     Raises `InvalidInputError`, or `NameTakenError` if a token has this name, even a revoked one.
     """
-    if not name or not fits_into_path(name):
-        raise _invalid("name", f"must be the name of a program. {NAME_RULE} (got {name!r})")
+    if not name or not is_program_name(name):
+        raise _invalid("name", f"must be the name of a program. {PROGRAM_NAME_RULE} (got {name!r})")
     _check_length("name", name, ApiToken)
     if ApiToken.objects.filter(name=name).exists():
         # The log names tokens, also those that were revoked, so a name is never used again.

@@ -1,5 +1,6 @@
 """Write services for global tags and their statuses: create, clone, change the status, delete."""
 
+from django.conf import settings
 from django.db import connection
 
 from cdb_rest import named_sql
@@ -20,8 +21,12 @@ from cdb_rest.rules.errors import (
     ConcurrentChangeError,
     GlobalTagNotFoundError,
     PayloadTypeNotFoundError,
+    StatusChangeRefusedError,
+    StatusInUseError,
     StatusNotFoundError,
+    quoted,
 )
+from cdb_rest.rules.names import NAME_LENGTH, check_new_name
 from cdb_rest.rules.status import Action, Status, check_status_change, check_status_name, role_for_status
 from cdb_rest.writes.change_log import Changes
 from cdb_rest.writes.history import drop_history, in_other_tags, supersede_lists
@@ -38,14 +43,36 @@ CLONE_PAST = load_statement("clone_past")
 def create_status(*, name: str, description: str = "", origin: Origin = BY_THE_SYSTEM) -> GlobalTagStatus:
     """Create a status.
 
-    Raises `NameTakenError`, `InvalidInputError` if the name differs from a built-in status only in case, or the errors of
-    missing permissions.
+    Raises `NameTakenError`, `InvalidInputError` if the name violates the rule for new names or differs from a built-in
+    status only in case, or the errors of missing permissions.
     """
     origin.principal.require(Role.MANAGER, All.ALL, All.ALL)
+    check_new_name(name, settings.CDB_NAME_PATTERN)
     check_status_name(name)
     created = GlobalTagStatus.objects.create(name=name, description=description)
     created.refresh_from_db()
     return created
+
+
+@write
+def delete_status(*, name: str, origin: Origin = BY_THE_SYSTEM) -> None:
+    """Delete a status that no tag has.
+
+    Raises `StatusNotFoundError`, `StatusInUseError` if the status is built in or a tag has it, or the errors of missing
+    permissions.
+    """
+    origin.principal.require(Role.MANAGER, All.ALL, All.ALL)
+    if name in list(Status):
+        raise StatusInUseError(f"The status {quoted(name)} is built in and cannot be deleted.")
+    # A tag cannot get the status while it is locked.
+    status = GlobalTagStatus.objects.select_for_update().filter(id=_status(name).id).first()
+    if status is None:
+        raise ConcurrentChangeError(f"The status {quoted(name)} was deleted at the same moment.")
+    if users := status.global_tags.order_by("id").values_list("name", flat=True)[:3]:
+        raise StatusInUseError(
+            f"The status {quoted(name)} is in use by global tags, such as {', '.join(map(quoted, users))}."
+        )
+    status.delete()
 
 
 @write
@@ -54,10 +81,10 @@ def create_global_tag(
 ) -> GlobalTag:
     """Create an empty tag.
 
-    Raises `StatusNotFoundError`, `NameTakenError`, `NameRetiredError` (only for the status frozen), or the errors of
-    missing permissions.
+    Raises `InvalidInputError` for the name, `StatusNotFoundError`, `StatusChangeRefusedError` for the status frozen,
+    `NameTakenError`, or the errors of missing permissions.
     """
-    origin.principal.require(role_for_status(status), name, All.ALL)
+    origin.principal.require(Role.MANAGER, name, All.ALL)
     tag, changes = add_global_tag(name=name, status=status, author=author, description=description)
     changes.record(ChangeAction.CREATE, origin)
     return _get(tag.id)
@@ -66,11 +93,16 @@ def create_global_tag(
 def add_global_tag(*, name: str, status: str, author: str, description: str) -> tuple[GlobalTag, Changes]:
     """Create an empty tag as part of a larger write. Returns the tag, and its changes, which the caller must record.
 
-    The caller must be in a `write`, and must check permissions. Raises `StatusNotFoundError`, `NameRetiredError` (only
-    for the status frozen), or a database error, which `write` translates, into `NameTakenError` if the name is taken.
+    The caller must be in a `write`, and must check permissions. Raises `InvalidInputError` for a name that violates the
+    rule for new names, `StatusNotFoundError`, `StatusChangeRefusedError` for the status frozen, or a database error, which
+    `write` translates, into `NameTakenError` if the name is taken.
     """
+    check_new_name(name, settings.CDB_NAME_PATTERN)
     if status == Status.FROZEN:
-        check_not_retired(name)
+        raise StatusChangeRefusedError(
+            f"Global tag {quoted(name)} cannot be created as frozen, because it would stay empty: create it as unlocked, "
+            "insert its payloads, and freeze it then."
+        )
     tag = GlobalTag.objects.create(name=name, status=_status(status), author=author, description=description)
     changes = Changes()
     changes.of_tag(tag.id)
@@ -79,19 +111,22 @@ def add_global_tag(*, name: str, status: str, author: str, description: str) -> 
 
 @write
 def clone_global_tag(
-    *, source: str, target: str, as_of: AsOf | None = None, origin: Origin = BY_THE_SYSTEM
+    *, source: str, target: str, author: str | None = None, as_of: AsOf | None = None, origin: Origin = BY_THE_SYSTEM
 ) -> GlobalTag:
     """Create the unlocked tag `target` with copies of all lists and IOVs of `source`, which may have any status.
 
+    Without `author`, the author of the copy is the actor, cut after `NAME_LENGTH` characters.
+
     `as_of` selects a state in the past, also of a tag that was deleted. Raises `GlobalTagNotFoundError`,
-    `NameTakenError`, or the errors of missing permissions; for the past also `RevisionNotFoundError`, `RevisionPrunedError`,
-    or `PayloadTypeNotFoundError` if a payload type was deleted since then.
+    `InvalidInputError` for the name `target`, `NameTakenError`, or the errors of missing permissions; for the past also
+    `RevisionNotFoundError`, `RevisionPrunedError`, or `PayloadTypeNotFoundError` if a payload type was deleted since then.
     """
     origin.principal.require(Role.MANAGER, target, All.ALL)
+    author = origin.actor[:NAME_LENGTH] if author is None else author
     if as_of is None:
-        clone, changes, revision = _copy_present(source, target)
+        clone, changes, revision = _copy_present(source, target, author)
     else:
-        clone, changes, revision = _copy_past(lock_past(source, as_of), target)
+        clone, changes, revision = _copy_past(lock_past(source, as_of), target, author)
     change = changes.of_tag(clone.id)
     change.source = {"clone_of": {"global_tag": source, "revision": revision}}
     for payload_list in PayloadList.objects.filter(global_tag=clone):
@@ -104,12 +139,12 @@ def clone_global_tag(
     return _get(clone.id)
 
 
-def _copy_present(source: str, target: str) -> tuple[GlobalTag, Changes, int]:
+def _copy_present(source: str, target: str, author: str) -> tuple[GlobalTag, Changes, int]:
     original = GlobalTag.objects.filter(name=source).first()
     if original is None or not lock_global_tags_shared([original.id]):
         raise GlobalTagNotFoundError(source)
     clone, changes = add_global_tag(
-        name=target, status=Status.UNLOCKED, author=original.author, description=original.description
+        name=target, status=Status.UNLOCKED, author=author, description=original.description
     )
     GlobalTag.objects.filter(id=clone.id).update(largest_major=original.largest_major)
     with connection.cursor() as cursor:
@@ -118,14 +153,14 @@ def _copy_present(source: str, target: str) -> tuple[GlobalTag, Changes, int]:
     return clone, changes, revision
 
 
-def _copy_past(past: Past, target: str) -> tuple[GlobalTag, Changes, int]:
+def _copy_past(past: Past, target: str, author: str) -> tuple[GlobalTag, Changes, int]:
     original, lists = past_tag(past), past_lists(past)
     kinds = {payload_list.payload_type for payload_list in lists}
     missing = kinds - set(PayloadType.objects.filter(name__in=kinds).values_list("name", flat=True))
     if missing:
         raise PayloadTypeNotFoundError(min(missing))
     clone, changes = add_global_tag(
-        name=target, status=Status.UNLOCKED, author=original.author, description=original.description
+        name=target, status=Status.UNLOCKED, author=author, description=original.description
     )
     values: dict[str, str | int] = {
         "tag": past.tag,

@@ -1,20 +1,28 @@
 """Write services for payload types: create, delete."""
 
+from django.conf import settings
+
 from cdb_rest.models import PayloadType
 from cdb_rest.rules.access import BY_THE_SYSTEM, Origin, Role
 from cdb_rest.rules.errors import PayloadTypeInUseError, PayloadTypeNotFoundError
+from cdb_rest.rules.names import check_new_name
 from cdb_rest.writes.transactions import write
 
 
 @write
 def create_payload_type(*, name: str, description: str = "", origin: Origin = BY_THE_SYSTEM) -> PayloadType:
-    """Create a payload type. Raises `NameTakenError`, or the errors of missing permissions."""
+    """Create a payload type. Raises the errors of `add_payload_type`, or those of missing permissions."""
     origin.principal.require(Role.CONTRIBUTOR, None, name)
     return add_payload_type(name=name, description=description)
 
 
 def add_payload_type(*, name: str, description: str = "") -> PayloadType:
-    """Create a payload type as part of a larger write. The caller must check permissions."""
+    """Create a payload type as part of a larger write. The caller must check permissions.
+
+    Raises `InvalidInputError` for a name that violates the rule for new names, or a database error, which `write`
+    translates, into `NameTakenError` if the name is taken.
+    """
+    check_new_name(name, settings.CDB_NAME_PATTERN)
     created = PayloadType.objects.create(name=name, description=description)
     created.refresh_from_db()
     return created

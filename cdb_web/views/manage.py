@@ -40,7 +40,7 @@ def manage(request: HttpRequest, name: str) -> HttpResponse:
     try:
         origin = origin_of(request)
         if request.POST.get("action") == "clone":
-            target = read_value({"name": request.POST.get("target", "").strip()}, NameInput)["name"]
+            target = read_value({"name": request.POST.get("target", "")}, NameInput)["name"]
             shown = clone_global_tag(source=name, target=target, origin=origin).name
         elif request.POST.get("action") == "limits":
             closed, largest = (request.POST.get(field, "").strip() for field in ("closed_until", "largest_major"))

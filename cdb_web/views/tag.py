@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from django.db.models import Max, Min, QuerySet
 from django.http import HttpRequest, HttpResponse
 
-from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadList
+from cdb_rest.models import ChangeAction, GlobalTag, GlobalTagChange, PayloadList
 from cdb_web import inputs
 from cdb_web.page import or_default, page, show
 from cdb_web.views.timeline import axis_of, timeline_values
@@ -28,6 +28,8 @@ def _tag(query: Mapping[str, str], name: str, changes: QuerySet[GlobalTagChange]
     found = inputs.contents(query, name)
     as_of = inputs.revision(query)
     shown = changes.filter(revision=as_of.revision or 0) if as_of else changes
+    change = shown.order_by("-number").first()
+    clone = change and changes.filter(action=ChangeAction.CLONE, tag_id=change.tag_id).first()
     lists = {payload_type: lists[0] for payload_type, lists in found.lists.items()}
     names = dict(
         PayloadList.objects.filter(id__in=[payload_list.id for payload_list in lists.values()]).values_list(
@@ -37,6 +39,7 @@ def _tag(query: Mapping[str, str], name: str, changes: QuerySet[GlobalTagChange]
     return {
         "rev": inputs.text(query, "rev"),
         "status": found.states[0].status,
-        "change": shown.order_by("-number").first(),
+        "change": change,
+        "base": clone and (clone.source or {}).get("clone_of"),
         "lists": [(payload_type, one, names.get(one.id)) for payload_type, one in lists.items()],
     } | timeline_values(axis_of(query, found), list(lists.items()))

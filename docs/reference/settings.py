@@ -10,6 +10,7 @@ KINDS = {
     "list": "list, separated by commas",
     "networks": "list of networks, separated by commas",
     "path": "path",
+    "regex": "regular expression",
     "str": "text",
 }
 

@@ -3,7 +3,7 @@
 import pytest
 
 from cdb_rest.access import discovery, issuers, jwt_tokens, keys, rules
-from cdb_rest.models import ApiToken, GlobalTag, PayloadIOV, PayloadList, PayloadType
+from cdb_rest.models import ApiToken, GlobalTag, GlobalTagStatus, PayloadIOV, PayloadList, PayloadType
 from cdb_rest.writes import access, global_tags
 from tests.api.helpers import MINE, OTHER, grant, insert, rename
 from tests.api.identity_provider import AUDIENCE, Provider
@@ -84,6 +84,7 @@ def ids(build):
     PayloadType.objects.create(name="Unused")
     for model in (PayloadList, PayloadIOV):
         model.objects.update(left_tag=MINE)
+    GlobalTagStatus.objects.create(name="unused")
     return ids
 
 

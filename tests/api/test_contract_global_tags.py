@@ -1,7 +1,11 @@
 """The routes of global tags and statuses, as existing clients know them: shapes and status codes."""
 
-import pytest
+from io import StringIO
 
+import pytest
+from django.core.management import CommandError, call_command
+
+from cdb_rest.models import GlobalTag
 from tests.api.helpers import FLAT_TAG, IOV, LIMITS, NAMED, NESTED_LIST, NESTED_TAG, TAG, TIME, keys
 
 pytestmark = pytest.mark.django_db
@@ -155,6 +159,74 @@ def test_statuses(api, path):
     status = api.post(path, {"name": "online"}).ok()
     assert keys(status) == NAMED
     assert api.get(path).ok()[-1] == status
+
+
+@parametrize("path", ["deleteGlobalTagStatus/{}", "global-tags/statuses/{}/delete"])
+def test_delete_a_status(api, build, path):
+    build.tag("tag")
+    api.post("gtstatus", {"name": "online"}).ok()
+    before = api.get("gtstatus")
+    api.put("gt_change_status/tag/online").ok()
+    assert "such as 'tag'" in api.delete(path.format("online")).error(409, "status_in_use")["detail"]
+    for built_in in ("unlocked", "locked", "frozen"):
+        assert "is built in" in api.delete(path.format(built_in)).error(409, "status_in_use")["detail"]
+    api.put("gt_change_status/tag/unlocked").ok()
+    assert keys(api.delete(path.format("online")).ok()) == ["detail"]
+    assert [one["name"] for one in api.get("gtstatus", if_none_match=before.headers["ETag"]).ok()] == [
+        "unlocked",
+        "locked",
+        "frozen",
+    ]
+    assert "unlocked, locked, frozen" in api.delete(path.format("online")).error(404, "status_not_found")["detail"]
+
+
+@parametrize("path", ["gt", "global-tags"])
+def test_an_empty_tag_is_not_created_as_frozen(api, path):
+    error = api.post(path, {"name": "new", "status": "frozen"}).error(409, "status_change_refused")
+    assert "would stay empty" in error["detail"]
+    api.get("globalTag/new?light").error(404)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_frozen_tag_is_never_deleted(api, build):
+    build.iov(build.list(build.tag("tiny")), (0, 0))
+    api.put("gt_change_status/tiny/frozen").ok()
+    for path in ("deleteGlobalTag/tiny", "global-tags/tiny/delete", "deleteGlobalTag/tiny?dry_run=1"):
+        api.delete(path).error(409, "global_tag_frozen")
+    with pytest.raises(CommandError, match="frozen"):
+        call_command("seed_scenario", "tiny", "--reset", "--yes", stdout=StringIO())
+    api.put("gt_change_status/tiny/unlocked").error(409, "global_tag_frozen")
+    assert api.get("globalTag/tiny?light").ok()["payload_iov_count"] == 1
+
+
+@pytest.mark.django_db(transaction=True)
+@parametrize(
+    ("body", "author"),
+    [
+        (None, "127.0.0.1"),
+        ({}, "127.0.0.1"),
+        ({"author": None}, "127.0.0.1"),
+        ({"author": "shift crew", "comment": "why"}, "shift crew"),
+        ({"author": ""}, ""),
+        ([], "127.0.0.1"),
+    ],
+)
+def test_the_author_of_a_clone_is_its_caller(api, world, body, author):
+    GlobalTag.objects.filter(name="run24").update(author="first author")
+    api.post("cloneGlobalTag/run24/copy", body).ok()
+    assert api.get("globalTag/copy?light").ok()["author"] == author
+    revision = api.get("global-tags/copy/changes").ok()["results"][0]["revision"]
+    api.post(f"global-tags/copy/clone/again?rev={revision}", body).ok()
+    assert api.get("globalTag/again?light").ok()["author"] == author
+    [change] = api.get("global-tags/again/changes").ok()["results"]
+    clone = api.get(f"global-tags/again/changes/{change['revision']}").ok()["after"]
+    assert clone["clone_of"] == {"global_tag": "copy", "revision": revision}
+
+
+@parametrize("author", ["x" * 81, 5, ["a"]])
+def test_an_invalid_author_of_a_clone_is_refused(api, world, author):
+    assert api.post("cloneGlobalTag/run24/copy", {"author": author}).error(400, "invalid_input")["author"]
+    api.get("globalTag/copy?light").error(404)
 
 
 @parametrize("path", ["gtPayloadLists/run24", "global-tags/run24/payload-lists"])

@@ -22,6 +22,7 @@ DESCRIBED = {label: operation for label, operation in OPERATIONS.items() if labe
 # What the examples of an operation need besides the scenario.
 NEEDS = {
     "DELETE global-tags/{name}/delete": "POST global-tags/{source}/clone/{target}",
+    "DELETE global-tags/statuses/{name}/delete": "POST global-tags/statuses",
     "DELETE payload-types/{name}/delete": "POST payload-types",
     "DELETE payload-lists/{name}/delete": "POST payload-lists",
     "POST global-tags/{name}/revert": "POST payload-iovs/bulk",

@@ -16,6 +16,7 @@ REQUESTS = [
     ("PUT", "gt_change_status/run24/locked", None),
     ("DELETE", "deleteGlobalTag/run24", None),
     ("POST", "gtstatus", {"name": "reviewed"}),
+    ("DELETE", "deleteGlobalTagStatus/unused", None),
     ("POST", "pt", {"name": "New"}),
     ("DELETE", "deletePayloadType/Unused", None),
     ("POST", "pl", {"payload_type": "Gain"}),
@@ -35,7 +36,10 @@ each_write = pytest.mark.parametrize(("method", "path", "body"), REQUESTS, ids=l
 
 def test_the_table_has_every_write_route():
     routes = {route.rstrip("/").removeprefix("api/cdb_rest/").split("/<")[0] for route, role in WRITES.items() if role}
-    named = {path.split("/run24")[0].split("/{")[0].removesuffix("/Unused") for _, path, _ in REQUESTS}
+    named = {
+        path.split("/run24")[0].split("/{")[0].removesuffix("/Unused").removesuffix("/unused")
+        for _, path, _ in REQUESTS
+    }
     aliases = {"global-tags", "payload-types", "payload-lists", "payload-iovs"}
     assert {route for route in routes if route.split("/")[0] not in aliases} <= named
 
@@ -44,6 +48,7 @@ def test_the_table_has_every_write_route():
 def send(api, world):
     """Sends a request of the table, with the ids and names of the world."""
     PayloadType.objects.create(name="Unused")
+    GlobalTagStatus.objects.create(name="unused")
     for status in ("locked", "unlocked"):
         # So that there is a revision to revert to.
         api.put(f"gt_change_status/run24/{status}").ok()

@@ -7,9 +7,11 @@ import re
 import socket
 import subprocess
 import uuid
+from html import unescape
 
 import psutil
 import pytest
+import requests
 
 from cdb.serving.supervisor import nginx_program
 from cdb_rest.routes import ROUTES, Pool
@@ -17,6 +19,7 @@ from loadtests.service import free_port
 from tests.e2e.clients import PREFIX, REFUSED, ask, request
 from tests.e2e.service import JobClient, raw
 from tests.e2e.test_metrics import eventually
+from tests.web.test_pages import NAMES_OF_ADOPTED_DATABASES, follow
 
 
 @pytest.mark.parametrize("name", ["Ösel", "a b", "a%b", "a+b", "a;b", "..", "a\\b", "ß?#"])
@@ -47,6 +50,53 @@ def test_every_rejection_is_json_from_nginx_and_from_gunicorn(served, sent, stat
     assert headers["content-type"] == "application/json" and headers["cache-control"] == "no-store"
     error = json.loads(body)
     assert error["detail"] and error["code"]
+
+
+MAKE_TAGS = """
+from tests.builders import Builder
+for name in {names!r}:
+    Builder().iov(Builder().list(Builder().tag(name), name), (2, 0), (3, 0))
+"""
+DELETE_TAGS = """
+from cdb_rest.writes.global_tags import delete_global_tag
+for name in {names!r}:
+    delete_global_tag(name=name)
+"""
+
+
+@pytest.fixture
+def adopted(served):
+    """Global tags and payload types with names that new ones could not have, in the database of `served`."""
+
+    def run(code):
+        done = served.manage("shell", "-c", code.format(names=NAMES_OF_ADOPTED_DATABASES))
+        assert done.returncode == 0, done.stderr
+
+    run(MAKE_TAGS)
+    yield served
+    run(DELETE_TAGS)
+
+
+def test_the_links_of_every_existing_name_work(adopted):
+    """The client removes dot segments from paths, as a browser does."""
+    with requests.Session() as session:
+
+        def get(path):
+            answer = session.get(f"http://127.0.0.1:{adopted.port}{path}", headers={"Accept": "text/html"}, timeout=20)
+            assert answer.status_code == 200, path
+            return answer.text
+
+        followed = follow(get, ["/tags"])
+    titles = [unescape(page).split("<h1>")[1] for page in followed.values()]
+    for name in NAMES_OF_ADOPTED_DATABASES:
+        assert sum(title.startswith(f"{name} <") for title in titles) >= 2, name
+
+
+def test_a_command_takes_a_name_that_looks_like_an_option(adopted):
+    assert "1 of 1 payload types have gaps" in adopted.manage("check_coverage", "--", "-x").stderr
+    missing = adopted.manage("check_coverage", "--", "--version")
+    assert missing.stderr == "CommandError: There is no global tag --version.\n"
+    assert adopted.manage("check_names").returncode == 1
 
 
 @pytest.mark.parametrize("method", [b"POST", b"PUT", b"DELETE", b"GET"])

@@ -122,8 +122,8 @@ def test_an_iov_keeps_its_origin(api, build):
     row = {"global_tag": "tag", "payload_type": "Gain", "payload_url": "a", "checksum": "", "origin": "survey"}
     api.post("payload-iovs/insert", row | {"since": [0, 0], "until": [9, 0]}).ok()
     api.post("payload-iovs/insert", row | {"payload_url": "b", "origin": "", "since": [3, 0], "until": [4, 0]}).ok()
-    api.post("cloneGlobalTag/tag/clone", None).ok()
-    for tag in ("tag", "clone"):
+    api.post("cloneGlobalTag/tag/copy", None).ok()
+    for tag in ("tag", "copy"):
         [payload_list] = api.get(f"globalTag/{tag}").ok()["payload_lists"]
         assert [iov["origin"] for iov in payload_list["payload_iov"]] == ["survey", "", "survey"]
     change = api.get("global-tags/tag/changes/1").ok()

@@ -34,6 +34,7 @@ def read(monkeypatch):
         ("DEBUG", "perhaps"),
         ("CDB_METRICS_NETWORKS", "10.0.0.1/8"),
         ("CDB_LOOKUP_TIMEOUT_SECONDS", "soon"),
+        ("CDB_NAME_PATTERN", "(a"),
     ],
 )
 def test_a_wrong_value_is_one_line_that_names_the_variable(read, name, value):

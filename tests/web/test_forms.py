@@ -9,7 +9,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV
-from tests.api.helpers import insert
+from tests.api.helpers import grant, insert
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ROW = {"payload_type": "Gain", "payload_url": "new", "checksum": "c", "since": "5,0", "until": "6,0"}
@@ -126,6 +126,7 @@ def test_many_rows_come_from_a_file(forms, tag, content):
         ({"file": b"\xff\xfe"}, 400, "must be text in UTF-8"),
         (ROW | {"payload_type": "", "payload_url": ""}, 400, "Payload type is required. Payload URL is required."),
         (ROW | {"payload_type": "a<b"}, 404, "There is no payload type &#x27;a&lt;b&#x27;."),
+        (ROW | {"payload_type": " Gain"}, 404, "There is no payload type"),
         ({"file": "a,b\n1,2\n"}, 400, "(missing: payload_type, payload_url, major_iov, minor_iov)"),
         ({"file": '{"a": 1}\n'}, 400, "Unknown columns: a"),
         ({"file": ""}, 400, "neither JSON nor CSV"),
@@ -150,16 +151,16 @@ def test_faults_are_shown_in_the_form(forms, tag, values, status, message):
 
 def test_a_tag_and_a_payload_type_are_created(forms):
     page = forms.open("/new")
-    assert forms.send("/new", page, {"action": "type", "name": "New Type"}, 303)["Location"] == "/new?type=New+Type"
-    assert "The payload type New Type exists now." in forms.open("/new?type=New+Type")
+    assert forms.send("/new", page, {"action": "type", "name": "NewType"}, 303)["Location"] == "/new?type=NewType"
+    assert "The payload type NewType exists now." in forms.open("/new?type=NewType")
     assert "exists now" not in forms.open("/new?type=other%01")
-    response = forms.send("/new", page, {"name": " first ", "description": "A try", "comment": "why"}, 303)
+    response = forms.send("/new", page, {"name": "first", "description": "A try", "comment": "why"}, 303)
     assert response["Location"] == "/tags/first/insert?new"
     assert list(GlobalTag.objects.values_list("name", "description", "status__name")) == [
         ("first", "A try", "unlocked")
     ]
     assert GlobalTagChange.objects.get().comment == "why"
-    page, hidden = forms.preview("/tags/first/insert", ROW | {"payload_type": "New Type"})
+    page, hidden = forms.preview("/tags/first/insert", ROW | {"payload_type": "NewType"})
     assert "new payload list" in page
     forms.send("/tags/first/insert", page, hidden, 303)
     assert [row[0] for row in rows()] == ["new"]
@@ -229,6 +230,43 @@ def test_writes_need_a_role(forms, tag, settings):
     forms.send("/tags/tag/manage", page, {"action": "clone", "target": "copy"}, 401)
     forms.send("/tags/tag/manage", page, {"action": "status", "status": "locked", "confirm": "tag"}, 401)
     forms.preview("/tags/tag/revert/1", {}, 401)
-    forms.send("/new", forms.open("/new"), {"name": "mine"}, 401)
-    forms.send("/new", forms.open("/new"), {"name": "Mine", "action": "type"}, 401)
+    # The page has no form, but a request may be sent nevertheless.
+    forms.send("/new", page, {"name": "mine"}, 401)
+    forms.send("/new", page, {"name": "Mine", "action": "type"}, 401)
     assert rows() == before and GlobalTag.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("role", "tags", "types", "shown"),
+    [
+        (None, ".*", ".*", set()),
+        ("reader", ".*", ".*", set()),
+        ("contributor", ".*", ".*", {"New payload type"}),
+        ("contributor", "mine.*", "Gain", {"New payload type"}),
+        ("manager", ".*", "Gain", {"New payload type"}),
+        ("manager", "mine.*", ".*", {"New global tag", "New payload type"}),
+    ],
+)
+def test_the_page_new_has_the_forms_that_the_visitor_may_use(settings, django_user_model, role, tags, types, shown):
+    settings.CDB_OPEN_WRITES, settings.CDB_ACCESS_CONTACT = False, "the database group"
+    client = Client(headers={"Accept": "text/html"})
+    if role:
+        grant(kind="user", subject="expert", role=role, tags=tags, types=types)
+        client.force_login(django_user_model.objects.create_user("expert"))
+    page = client.get("/new").content.decode()
+    assert set(re.findall('<form method="post" class="row" aria-label="([^"]*)"', page)) == shown
+    assert page.count("Ask the database group") == 2 - len(shown)
+    assert page.count('href="/admin/login/?next=%2Fnew">log in</a>') == (0 if role else 2)
+    for kind, needed in (("New global tag", "manager"), ("New payload type", "contributor")):
+        assert (f"needs the role {needed}." in page) == (kind not in shown)
+
+
+def test_the_page_of_a_clone_names_its_base_and_its_author_is_the_caller(forms, tag):
+    path = "/tags/tag/manage"
+    forms.send(path, forms.open(path), {"action": "clone", "target": "copy"}, 303)
+    assert GlobalTag.objects.get(name="copy").author == "127.0.0.1"
+    revision = GlobalTag.objects.get(name="tag").revision
+    for query in ("", f"?rev={GlobalTag.objects.get(name='copy').revision}"):
+        page = forms.open(f"/tags/copy{query}")
+        assert f'<dt>Clone of</dt><dd><a href="/tags/tag?rev={revision}">tag, revision {revision}</a>' in page
+    assert "Clone of" not in forms.open("/tags/tag")

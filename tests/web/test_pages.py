@@ -7,6 +7,7 @@ from urllib.parse import quote
 import pytest
 from django.core.management import call_command
 
+from cdb_rest.models import GlobalTag
 from cdb_web import lanes
 from cdb_web.lanes import lane
 from tests.api.helpers import insert
@@ -14,6 +15,22 @@ from tests.conftest import ServiceClient
 
 pytestmark = pytest.mark.django_db(transaction=True)
 HOSTILE = "<script>alert('x')</script>\"'&{{ 7|add:42 }}"
+
+NAMES_OF_ADOPTED_DATABASES = [
+    "t8%2Fx", "a/b", "a//b", "/", ".", "..", "../x", "...", "a?b", "a#b", "%", "%2F", "~", "~2F", " x ", "a\nb", "", "+", "a;b",
+    "é", "G\u0430in", "a\u200bb", "a\x85b", "-x", "statuses", "good-1.2", "a" * 80, "'\"<&>",
+]  # fmt: skip
+
+
+def follow(get, paths):
+    """The text of each page about a tag or a comparison that the pages at `paths`, or such pages, have a link to."""
+    found, left = {}, list(paths)
+    while left:
+        page = get(left.pop())
+        for link in {unescape(one) for one in re.findall(r'href="(/(?:tags/|compare\?)[^"]*)"', page)} - found.keys():
+            found[link] = get(link)
+            left.append(link)
+    return found
 
 
 @pytest.fixture
@@ -49,12 +66,11 @@ def test_all_pages_of_a_tag(browser, tiny):
             assert ServiceClient(headers={"Accept": "text/html"}).get(link).status_code == 200, (path, link)
 
 
-def test_texts_of_users_never_become_markup(browser, api):
-    api.post(
-        "gt", {"name": HOSTILE.replace("/", "|"), "status": "unlocked", "author": HOSTILE, "description": HOSTILE}
-    ).ok()
+def test_texts_of_users_never_become_markup(browser, api, build):
     name = HOSTILE.replace("/", "|")
-    api.post("pt", {"name": name}).ok()
+    build.tag(name)
+    GlobalTag.objects.update(author=HOSTILE, description=HOSTILE)
+    build.list(None, name)
     row = {"global_tag": name, "payload_type": name, "payload_url": HOSTILE, "checksum": HOSTILE}
     api.post("payload-iovs/insert", row | {"since": [1, 0], "until": [9, 0], "comment": HOSTILE}).ok()
     for path in paths_of(name, name, HOSTILE):
@@ -113,13 +129,32 @@ def test_the_rows_at_a_pixel_have_their_ends_and_the_gaps(browser, with_gap):
     ]
 
 
-def test_names_of_an_adopted_database_may_have_slashes(browser, build):
-    tag = build.tag("a/b%2F")
-    build.iov(build.list(tag, "C/D"), (2, 0), (3, 0), url="file")
-    for path in ["/", "/tags", "/payloads?value=file", "/?tag=a/b%252F&major=2", "/tags/a%252Fb%25252F"]:
-        for link in {unescape(found) for found in re.findall(r'href="(/tags[^"]*)"', browser.get(path))}:
-            browser.get(link)
-    assert "/tags/a%252Fb%25252F/lists/C%252FD" in browser.get("/tags/a%252Fb%25252F")
+@pytest.mark.parametrize("name", NAMES_OF_ADOPTED_DATABASES)
+def test_every_existing_name_has_links_that_work(browser, build, name):
+    build.iov(build.list(build.tag(name), name), (2, 0), (3, 0), url="file")
+    build.tag("other")
+    followed = follow(
+        lambda link: browser.get(link), ["/", "/tags", "/payloads?value=file", f"/?tag={quote(name)}&major=2"]
+    )
+    titles = [unescape(page).split("<h1>")[1] for page in followed.values()]
+    # The page of the tag, those of its navigation, and that of its payload list.
+    assert len(titles) >= 8 and sum(title.startswith(f"{name} <") for title in titles) >= 2
+    if name:
+        browser.get(f"/compare?a={quote(name)}&b=other&type={quote(name)}")
+    # The path has only characters that no server decodes or changes.
+    assert all(
+        re.fullmatch("/tags(/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)*", link.partition("?")[0])
+        for link in followed
+        if "compare" not in link
+    )
+
+
+def test_a_path_in_which_a_name_is_escaped_otherwise_leads_to_the_tag_or_to_404(browser, build):
+    build.tag("é")
+    build.tag("a~b")
+    for path in ("/tags/é", "/tags/%C3%A9", "/tags/~C3~A9/", "/tags/a~b", "/tags/a~7Eb"):
+        browser.get(path)
+    browser.get("/tags/~C3", 404)
 
 
 @pytest.mark.parametrize(

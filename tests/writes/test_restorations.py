@@ -27,7 +27,8 @@ def version(name):
 
 def test_each_tag_that_is_not_frozen_gets_a_revision_beyond_all_earlier_ones_and_a_line_in_the_log():
     for status in ("unlocked", "locked", "frozen"):
-        create_global_tag(name=status, status=status)
+        create_global_tag(name=status, status="unlocked")
+        change_status(name=status, status=status)
     before = {name: version(name) for name in ("unlocked", "locked", "frozen")}
     begin = time.time_ns() // 1_000_000
     restoration = restore()
@@ -47,19 +48,18 @@ def test_each_tag_that_is_not_frozen_gets_a_revision_beyond_all_earlier_ones_and
 def test_new_tags_have_revisions_beyond_those_of_lost_tags_with_their_names():
     restoration = restore()
     assert create_global_tag(name="new", status="unlocked").revision >= restoration.first_revision
-    assert clone_global_tag(source="new", target="clone").revision >= restoration.first_revision
+    assert clone_global_tag(source="new", target="copy").revision >= restoration.first_revision
 
 
 def test_a_name_of_a_lost_frozen_tag_can_not_be_frozen_again_until_caches_have_dropped_its_responses(settings):
     create_global_tag(name="lost", status="unlocked")
-    create_global_tag(name="kept", status="frozen")
+    create_global_tag(name="kept", status="unlocked")
+    change_status(name="kept", status="frozen")
     assert restore("lost", "kept", "gone").retired_names == ["gone", "lost"]
-    for attempt in (
-        lambda: change_status(name="lost", status="frozen"),
-        lambda: create_global_tag(name="gone", status="frozen"),
-    ):
+    create_global_tag(name="gone", status="unlocked")
+    for name in ("lost", "gone"):
         with pytest.raises(NameRetiredError, match="another name"):
-            attempt()
+            change_status(name=name, status="frozen")
     change_status(name="lost", status="locked")
     clone_global_tag(source="lost", target="other")
     assert change_status(name="other", status="frozen").status.name == "frozen"

@@ -59,7 +59,7 @@ def read_origin(request: Request) -> Origin:
     comments. Raises the errors of `principal_of`.
     """
     principal = principal_of(request.META)
-    comment = _member(request, "comment")
+    comment = optional_member(request, "comment")
     if comment is None:
         # WSGI decodes headers as Latin-1, but clients send UTF-8.
         comment = request.headers.get(COMMENT_HEADER, "").encode("latin-1").decode("utf-8", "replace")
@@ -72,11 +72,11 @@ def is_dry_run(request: Request) -> bool:
     Raises `InvalidInputError`, also if rows differ in it.
     """
     in_query = parse_flag("dry_run", request.query_params.get("dry_run"))
-    in_body: bool = read_value({"dry_run": _member(request, "dry_run")}, WriteInput)["dry_run"]
+    in_body: bool = read_value({"dry_run": optional_member(request, "dry_run")}, WriteInput)["dry_run"]
     return in_query or in_body
 
 
-def _member(request: Request, name: str) -> Any:
+def optional_member(request: Request, name: str) -> Any:
     """A member of the body, or of its rows; None if there is none, or if the body cannot be parsed.
 
     Raises `InvalidInputError` if rows differ in it.

@@ -4,6 +4,7 @@ import sys
 import time
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
@@ -11,7 +12,7 @@ from cdb_rest.management.interruption import interruptible
 from cdb_rest.management.quantities import Number
 from cdb_rest.models import GlobalTag
 from cdb_rest.rules.errors import CdbError, NameTakenError
-from cdb_rest.rules.names import NAME_LENGTH, NAME_RULE, fits_into_path
+from cdb_rest.rules.names import name_fault
 from cdb_rest.scenarios.definitions import SCENARIOS, Scenario
 from cdb_rest.scenarios.layouts import LAYOUTS
 from cdb_rest.scenarios.writer import refresh_statistics, write, write_clone
@@ -76,11 +77,10 @@ class Command(BaseCommand):
     ) -> None:
         tag = scenario if global_tag is None else global_tag
         names = [tag, *(f"{tag}-clone-{number}" for number in range(1, clones + 1))]
-        if not tag or len(names[-1]) > NAME_LENGTH or not fits_into_path(tag):
-            raise CommandError(
-                f"--global-tag must have 1 to {NAME_LENGTH} characters, with the suffixes of clones. {NAME_RULE} (got {tag!r})"
-            )
         existing = GlobalTag.objects.in_bulk(names, field_name="name")
+        for name in names:
+            if (reset or name not in existing) and (fault := name_fault(name, settings.CDB_NAME_PATTERN)):
+                raise CommandError(fault)
         if reset and existing and not yes:
             self._confirm(list(existing))
         try:
