@@ -82,9 +82,9 @@ def test_who_may_insert_lists_rules_for_some_types():
 
 
 def test_who_may_knows_which_tags_and_types_exist():
-    with pytest.raises(GlobalTagNotFoundError, match="There is no global tag onlin_1"):
+    with pytest.raises(GlobalTagNotFoundError, match="There is no global tag 'onlin_1'"):
         who_may("insert", "onlin_1")
-    with pytest.raises(PayloadTypeNotFoundError, match="There is no payload type Gian"):
+    with pytest.raises(PayloadTypeNotFoundError, match="There is no payload type 'Gian'"):
         who_may("insert", "online_1", "--type", "Gian")
     assert "There are no rules." in who_may("create", "new")
 

@@ -136,7 +136,7 @@ def test_many_rows_come_from_a_file(forms, tag, content):
         ({"file": "[]"}, 400, "The file has no rows."),
         ({"rows": f"[{'[' * 20}{']' * 20}]", "planned": "1"}, 400, "A row must be a JSON object."),
         ({"file": "payload_type,payload_url,major_iov,minor_iov\nGain," + "x" * 200_000}, 400, "at most 65,536 bytes"),
-        ({"file": "payload_type,payload_url,major_iov,minor_iov\nGain,a\0b,9,0\n"}, 400, "control characters"),
+        ({"file": "payload_type,payload_url,major_iov,minor_iov\nGain,a\0b,9,0\n"}, 400, "control character"),
     ],
 )
 def test_faults_are_shown_in_the_form(forms, tag, values, status, message):

@@ -81,7 +81,7 @@ def test_lists_of_one_type_attached_together_leave_one(build):
     results = together(
         [lambda one=one: payload_lists.attach_payload_list(global_tag=tag.name, payload_list=one.name) for one in lists]
     )
-    assert all(isinstance(result, PayloadList | CdbError) for result in results), results
+    assert all(isinstance(result, tuple | CdbError) for result in results), results
     assert PayloadList.objects.filter(global_tag=tag).count() == 1
     assert find_incorrect_counts() == []
 
