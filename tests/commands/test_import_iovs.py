@@ -356,3 +356,16 @@ def test_other_errors_of_the_user_are_one_line(tmp_path):
     with pytest.raises(CommandError, match=r"can't read .*: Is a directory"):
         call_command("import_iovs", str(tmp_path), "--global-tag", "tag")
     assert "--comment must have at most 1,000 characters (got 1,001)" in refusal(HEADER, "--comment", "x" * 1001)
+
+
+@pytest.mark.parametrize("content", [b"nonsense\xff", (",".join("x" * 100_000) + "\n" + "Gain,u,1\n" * 1000).encode()])
+def test_the_page_asks_for_permission_before_it_reads_a_file(tag, settings, content):
+    settings.CDB_OPEN_WRITES = False
+    client = ServiceClient(headers={"Accept": "text/html"})
+    page = client.post("/tags/tag/insert", {"file": SimpleUploadedFile("rows", content)})
+    assert page.status_code == 401 and "needs the role contributor" in page.content.decode()
+
+
+def test_a_file_without_end_is_refused_at_once(tag):
+    with pytest.raises(CommandError, match="A line has at most 65,536 bytes"):
+        call_command("import_iovs", "/dev/zero", "--global-tag", "tag")

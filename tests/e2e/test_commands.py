@@ -78,13 +78,20 @@ def test_an_interrupted_seeding_leaves_nothing_and_says_so_by_its_code(running, 
     assert JobClient(running.port).get("globalTags") == []
 
 
+READING = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'COPY cdb_import%' AND state = 'active'"
+STORING = "SELECT pg_relation_size('\"PayloadIOV\"') / 4000000"
+
+
+@pytest.mark.parametrize("phase", [READING, STORING], ids=["reading", "storing"])
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_an_interrupted_import_leaves_nothing_and_says_so_by_its_code(running, connection, tmp_path, number, code):
+def test_an_interrupted_import_leaves_nothing_and_says_so_by_its_code(
+    running, connection, tmp_path, number, code, phase
+):
     file = tmp_path / "large.csv"
-    rows = "".join(f"Gain,{'u' * 200},,0,{major},0,{major + 1},0,\n" for major in range(150_000))
+    rows = "".join(f"Gain,{major:0200},,0,{major},0,{major + 1},0,\n" for major in range(150_000))
     file.write_text(HEADER + rows)
-    importing = begin(running, "import_iovs", str(file), "--global-tag", "new")
-    wait_until(lambda: value(connection, "SELECT pg_relation_size('\"PayloadIOV\"')") > 4_000_000)
+    importing = begin(running, "import_iovs", str(file), "--global-tag", "new", "--create")
+    wait_until(lambda: value(connection, phase) > 0)
     importing.send_signal(number)
     out, err = importing.communicate(timeout=30)
     assert (importing.returncode, out, err) == (code, "", "")
