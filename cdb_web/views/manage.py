@@ -1,4 +1,4 @@
-"""The forms that clone a global tag, change its status, and revert it."""
+"""The forms that clone or delete a global tag, change its status, and revert it."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from cdb_rest.rules.errors import (
     TagChangedError,
     quoted,
 )
-from cdb_rest.writes.global_tags import change_status, clone_global_tag
+from cdb_rest.writes.global_tags import change_status, clone_global_tag, delete_global_tag
 from cdb_rest.writes.limits import set_limits
 from cdb_rest.writes.reverting import revert_global_tag
 from cdb_web import inputs
@@ -27,7 +27,7 @@ from cdb_web.writes import as_previewed, check_confirmed, dry_run_origin, find_t
 
 @form_page
 def manage(request: HttpRequest, name: str) -> HttpResponse:
-    """Forms for a clone, and for the status and the limits of a tag."""
+    """Forms for a clone, for the status and the limits of a tag, and for its deletion."""
     tag = find_tag(name)
     values: dict[str, Any] = {
         "name": name,
@@ -50,6 +50,10 @@ def manage(request: HttpRequest, name: str) -> HttpResponse:
                 largest_major=parse_number("Largest major number", largest) if largest else None,
                 origin=origin,
             ).name
+        elif request.POST.get("action") == "delete":
+            check_confirmed(request, name)
+            delete_global_tag(name=name, origin=origin)
+            shown = name
         else:
             wanted = request.POST.get("status", "")
             if wanted == tag.status.name:

@@ -95,7 +95,7 @@ def test_the_links_of_every_existing_name_work(adopted):
 def test_a_command_takes_a_name_that_looks_like_an_option(adopted):
     assert "1 of 1 payload types have gaps" in adopted.manage("check_coverage", "--", "-x").stderr
     missing = adopted.manage("check_coverage", "--", "--version")
-    assert missing.stderr == "CommandError: There is no global tag --version.\n"
+    assert missing.stderr == "CommandError: There is no global tag '--version'.\n"
     assert adopted.manage("check_names").returncode == 1
 
 

@@ -7,6 +7,7 @@ from html import unescape
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from django.urls import reverse
 
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV
 from tests.api.helpers import grant, insert
@@ -270,3 +271,16 @@ def test_the_page_of_a_clone_names_its_base_and_its_author_is_the_caller(forms, 
         page = forms.open(f"/tags/copy{query}")
         assert f'<dt>Clone of</dt><dd><a href="/tags/tag?rev={revision}">tag, revision {revision}</a>' in page
     assert "Clone of" not in forms.open("/tags/tag")
+
+
+@pytest.mark.parametrize("name", ["tag", "a/b", " x ", "a\nb", "..", ""])
+def test_a_tag_with_any_name_is_cloned_and_deleted(forms, build, name):
+    build.iov(build.list(build.tag(name)), (1, 0))
+    path = reverse("web:manage", args=[name])
+    page = forms.open(path)
+    forms.send(path, page, {"action": "clone", "target": "copy"}, 303)
+    forms.send(path, page, {"action": "delete", "confirm": "other"}, 400)
+    response = forms.send(path, page, {"action": "delete", "confirm": name, "comment": "why"}, 303)
+    assert "Delete" in forms.open(response["Location"]) and GlobalTag.objects.get().name == "copy"
+    build.tag("locked", "locked")
+    forms.send("/tags/locked/manage", page, {"action": "delete", "confirm": "locked"}, 409)
