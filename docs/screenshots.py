@@ -75,7 +75,7 @@ def _preview(page: Page) -> None:
     page.goto(f"/tags/{PATCH}/insert")
     values = {"Payload type": "Pixel_Alignment", "Payload URL": "Pixel_Alignment/2026/v3.root"}
     for label, text in (values | {"From": "60,0", "Up to (optional)": "100,0"}).items():
-        page.get_by_label(label, exact=True).fill(text)
+        page.get_by_role("form", name="One payload").get_by_label(label, exact=True).fill(text)
     page.get_by_role("button", name="Preview", exact=True).click()
     page.get_by_role("heading", name="Preview").wait_for()
 

@@ -152,5 +152,5 @@ def fill_preview(page, **fields):
     values = {"Payload type": "Pixel_Alignment", "Payload URL": "pixel/v4.root", "From": "8,0"}
     values |= {"Up to (optional)": "9,0"} | fields
     for label, text in values.items():
-        page.get_by_label(label, exact=True).fill(text)
+        page.get_by_role("form", name="One payload").get_by_label(label, exact=True).fill(text)
     page.get_by_role("button", name="Preview", exact=True).click()

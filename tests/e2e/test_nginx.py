@@ -27,7 +27,7 @@ def test_a_name_reaches_the_service_as_the_client_sent_it(served, service, name)
     target = PREFIX + "globalTag/" + "".join(f"%{byte:02X}" for byte in name.encode()) + "?light"
     direct, proxied = (ask(one, "GET", target) for one in (service, served))
     assert (proxied[0], proxied[2]) == (direct[0], direct[2])
-    assert f" {name}." in proxied[2]["detail"]
+    assert f"{name!r}." in proxied[2]["detail"]
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_a_client_that_vanishes_leaves_all_or_nothing(service, client, insert):
         with socket.create_connection(("127.0.0.1", service.port)) as connection:
             connection.sendall(request[:sent])
             time.sleep(chance.random() * 0.1)
-    status, last = JobClient(service.port).call("POST", "pt", {"name": "The end"})
+    status, last = JobClient(service.port).call("POST", "pt", {"name": "The_end"})
     assert status == 200, last
     # What arrived whole is carried out, be it late; nothing more comes when nothing has come for a while.
     count, before = client.get("globalTag/vanishing?light")["payload_iov_count"], None

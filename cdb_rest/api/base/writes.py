@@ -92,7 +92,7 @@ def optional_member(request: Request, name: str) -> Any:
 def respond_to_write(request: Request, make: Callable[[], dict[str, Any]]) -> HttpResponse:
     """Call `make`, and return its result as a JSON response. In a dry run, what it has changed is rolled back.
 
-    The response to a dry run has the member `dry_run`, and the id of an object that would be created is null. The idempotency
+    The response to a dry run has the member `dry_run`. The id of an object that would be created is never used. The idempotency
     key has no effect on it.
 
     If the request has an idempotency key, the response is stored in the transaction of the write. For
@@ -106,7 +106,7 @@ def respond_to_write(request: Request, make: Callable[[], dict[str, Any]]) -> Ht
     expires during the call, and the errors of `make`.
     """
     if is_dry_run(request):
-        return _respond(dump(_tried(request, roll_back(make))))
+        return _respond(dump(_tried(roll_back(make))))
     key = request.headers.get(KEY_HEADER)
     if key is None:
         return _respond(dump(make()))
@@ -125,12 +125,10 @@ def respond_to_write(request: Request, make: Callable[[], dict[str, Any]]) -> Ht
     return _respond(respond_once(actor=actor, key=key, request_digest=digest, execute=lambda: dump(make()).decode()))
 
 
-def _tried(request: Request, found: dict[str, Any]) -> dict[str, Any]:
+def _tried(found: dict[str, Any]) -> dict[str, Any]:
     """The response to a dry run."""
     if "detail" in found and not found.get("dry_run"):
         found["detail"] = f"Dry run, nothing was changed: {found['detail']}"
-    if request.method == "POST" and "id" in found:
-        found["id"] = None
     return found | {"dry_run": True}
 
 
