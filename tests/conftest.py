@@ -13,6 +13,7 @@ from django.contrib.contenttypes.management import create_contenttypes
 from django.core.management import call_command
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.postgresql.operations import DatabaseOperations
 from django.db.models.signals import post_migrate
 from django.test import Client, override_settings
 
@@ -42,6 +43,20 @@ def django_db_setup(postgres: None, django_db_setup: None) -> None:
     """Keep Django from making permissions and content types anew after each test that commits: none asks for them."""
     post_migrate.disconnect(dispatch_uid="django.contrib.auth.management.create_permissions")
     post_migrate.disconnect(create_contenttypes)
+
+
+def _delete_all(_operations: Any, _style: Any, tables: list[str], **_options: Any) -> list[str]:
+    """Statements that empty tables as Django's do, but for small tables ten times as fast as TRUNCATE, which makes new files."""
+    deletions = "; ".join(f'DELETE FROM "{table}"' for table in tables)  # noqa: S608 -- the names are those of the models
+    # Without triggers and checks of foreign keys.
+    return [f"SET LOCAL session_replication_role = replica; {deletions}"] if tables else []
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _quick_flush() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DatabaseOperations, "sql_flush", _delete_all)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

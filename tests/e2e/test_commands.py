@@ -82,8 +82,11 @@ READING = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'COPY cdb_impo
 STORING = "SELECT pg_relation_size('\"PayloadIOV\"') / 4000000"
 
 
-@pytest.mark.parametrize("phase", [READING, STORING], ids=["reading", "storing"])
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code", "phase"),
+    [(signal.SIGINT, 130, READING), (signal.SIGTERM, 143, STORING)],
+    ids=["reading", "storing"],
+)
 def test_an_interrupted_import_leaves_nothing_and_says_so_by_its_code(
     running, connection, tmp_path, number, code, phase
 ):

@@ -4,7 +4,6 @@ import contextlib
 import http.client
 import os
 import pwd
-import shlex
 import shutil
 import signal
 import socket
@@ -29,15 +28,6 @@ def test_it_starts_with_the_same_lines_as_make_run(served, service):
     assert [line.split()[0] for line in served.start_lines] == [line.split()[0] for line in service.start_lines]
     names = {name.split(":")[0] for name in served.ask_each(psutil.Process.name).values()}
     assert {"nginx", "postgres"} <= names
-
-
-def test_the_example_has_the_name_of_any_tag_as_a_shell_needs_it(fresh):
-    service = fresh(command="serve", SCENARIO="none").start()
-    assert JobClient(service.port).call("POST", "gt", {"name": "it's", "status": "unlocked"})[0] == 200
-    assert service.stop() == 0
-    [line] = [line for line in service.start().start_lines if line.startswith("Try:")]
-    assert shlex.split(line)[-1].endswith("/payloadiovs/?gtName=it%27s&majorIOV=5&minorIOV=0")
-    assert service.stop() == 0
 
 
 def test_a_signal_stops_all_that_it_started(fresh):
