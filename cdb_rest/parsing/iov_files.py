@@ -6,7 +6,7 @@ stops at the first breach of a limit, and after `FAULTS_NAMED` faulty rows.
 
 import csv
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, BinaryIO
@@ -15,8 +15,8 @@ import orjson
 from django.conf import settings
 
 from cdb_rest.parsing.parameters import parse_integer
-from cdb_rest.rules.errors import InvalidInputError, TooManyRowsError
-from cdb_rest.rules.iov_rows import IOVRow
+from cdb_rest.rules.errors import CdbError, InvalidInputError, TooManyRowsError
+from cdb_rest.rules.iov_rows import FAULTS_NAMED, IOVRow, refused_lines
 from cdb_rest.rules.moment import END_OF_TIME, OPEN, Interval, Mode, Moment, end_of_major
 from cdb_rest.rules.names import CONTROL_CHARACTER, NAME_LENGTH, REVISION_LENGTH, TEXT_LENGTH
 from cdb_rest.rules.payloads import payload_url_fault
@@ -30,7 +30,6 @@ MAX_LINE_BYTES = 65_536
 MAX_ARRAY_BYTES = 2**28
 # The name under which a record has the fault that it has as a whole.
 FAULT = ""
-FAULTS_NAMED = 50
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 DIGITS = re.compile(r"[0-9]{1,19}", re.ASCII)
 # Spreadsheets have 15 digits at most.
@@ -82,16 +81,12 @@ def read_iov_rows(file: BinaryIO, options: Options) -> Iterator[IOVRow]:
         if not faults:
             yield row
     if faults:
-        raise faulty_lines(faults)
+        raise _faulty(faults)
 
 
-def faulty_lines(faults: Collection[tuple[int, str]]) -> InvalidInputError:
-    """The error for a file, from the number and the fault of each faulty row. The caller raises it."""
-    shown = sorted(faults)[:FAULTS_NAMED]
-    count = len(shown) if len(faults) < FAULTS_NAMED else f"{FAULTS_NAMED} or more"
-    text = " ".join(f"Line {number}: {fault}" for number, fault in shown)
-    head = f"{count} faulty lines. " if len(shown) > 1 else ""
-    return InvalidInputError(head + text, rows=[{"row": number - 1, "detail": fault} for number, fault in shown])
+def _faulty(faults: Iterable[tuple[int, str]]) -> CdbError:
+    """The error for the lines with these numbers and faults. The caller raises it."""
+    return refused_lines((number, InvalidInputError(fault)) for number, fault in faults)
 
 
 class _Reader:
@@ -117,11 +112,11 @@ class _Reader:
         while line:
             self._line += 1
             if len(line) > MAX_LINE_BYTES:
-                raise faulty_lines([(self._line, f"A line has at most {MAX_LINE_BYTES:,} bytes.")])
+                raise _faulty([(self._line, f"A line has at most {MAX_LINE_BYTES:,} bytes.")])
             try:
                 text = line.decode()
             except UnicodeDecodeError:
-                raise faulty_lines([(self._line, "The file must be text in UTF-8.")]) from None
+                raise _faulty([(self._line, "The file must be text in UTF-8.")]) from None
             if not text.endswith("\n") and not self._options.may_be_cut:
                 raise CutFileError(f"Line {self._line}: The last line has no line break; was the file cut off?")
             if text.strip() and not text.lstrip().startswith("#"):
@@ -143,12 +138,12 @@ class _Reader:
             try:
                 row = orjson.loads(line)
             except orjson.JSONDecodeError as error:
-                raise faulty_lines([(self._line, f"It is not valid JSON: {error}.")]) from None
+                raise _faulty([(self._line, f"It is not valid JSON: {error}.")]) from None
             yield self._line, self._members(self._line, row)
 
     def _members(self, number: int, row: Any) -> Mapping[str, Any]:
         if not isinstance(row, dict):
-            raise faulty_lines([(number, "A row must be a JSON object.")])
+            raise _faulty([(number, "A row must be a JSON object.")])
         self._check_columns(number, list(row))
         return {name: row[name] for name in COLUMNS if row.get(name) is not None}
 
@@ -164,12 +159,12 @@ class _Reader:
                     kind = "few" if len(fields) < len(names) else "many"
                     yield self._line, {FAULT: f"It has too {kind} fields: {len(fields)} instead of {len(names)}."}
         except csv.Error as error:
-            raise faulty_lines([(self._line, f"It is not valid CSV: {error}.")]) from None
+            raise _faulty([(self._line, f"It is not valid CSV: {error}.")]) from None
 
     def _check_columns(self, number: int, names: list[str]) -> None:
         unknown = [name for name in names if name not in COLUMNS]
         if unknown and not self._options.ignores_columns:
-            raise faulty_lines(
+            raise _faulty(
                 [
                     (
                         number,
@@ -184,11 +179,11 @@ def _header(line: str) -> tuple[list[str], str]:
     found: list[tuple[int, list[str], str]] = []
     for delimiter in DELIMITERS:
         if line.count(delimiter) >= MAX_COLUMNS:
-            raise faulty_lines([(1, f"The file has more than {MAX_COLUMNS} columns.")])
+            raise _faulty([(1, f"The file has more than {MAX_COLUMNS} columns.")])
         try:
             names = [name.strip().lower() for name in next(csv.reader([line], delimiter=delimiter, strict=True), [])]
         except csv.Error as error:
-            raise faulty_lines([(1, f"The header is not valid CSV: {error}.")]) from None
+            raise _faulty([(1, f"The header is not valid CSV: {error}.")]) from None
         found.append((sum(name in COLUMNS for name in names), names, delimiter))
     _, names, delimiter = max(found, key=lambda item: item[0])
     missing = [name for name in TEXTS[:2] if name not in names]
@@ -201,10 +196,10 @@ def _header(line: str) -> tuple[list[str], str]:
         )
     for name in set(names):
         if names.count(name) > 1:
-            raise faulty_lines([(1, f"The column {name or 'without a name'} is there twice.")])
+            raise _faulty([(1, f"The column {name or 'without a name'} is there twice.")])
     for whole, parts in (("since", START), ("until", END)):
         if whole in names and any(part in names for part in parts):
-            raise faulty_lines([(1, f"The file has both {whole} and {' or '.join(parts)}.")])
+            raise _faulty([(1, f"The file has both {whole} and {' or '.join(parts)}.")])
     return names, delimiter
 
 

@@ -4,7 +4,11 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from cdb_rest.rules.errors import CdbError
 from cdb_rest.rules.moment import Interval, Moment
+
+# The largest number of faulty lines that an error names.
+FAULTS_NAMED = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +60,14 @@ def faults_of_set(members: Iterable[Member], word: str) -> Iterator[tuple[int, s
         if member.has_end and (longest is None or longest.interval.end < member.interval.end):
             longest = member
         before = member
+
+
+def refused_lines(refusals: Iterable[tuple[int, CdbError]]) -> CdbError:
+    """The error of the first refused line of a file; its message and `rows` have the numbers of the first `FAULTS_NAMED` lines.
+
+    The caller raises it. There must be at least one line.
+    """
+    shown = sorted(refusals, key=lambda refusal: refusal[0])[:FAULTS_NAMED]
+    found = type(shown[0][1])(" ".join(f"Line {number}: {error}" for number, error in shown))
+    found.rows = [{"row": number - 1, "code": error.code, "detail": str(error)} for number, error in shown]
+    return found

@@ -2,15 +2,13 @@
 
 from dataclasses import dataclass
 
-from django.db import transaction
-
-from cdb_rest.models import ChangeAction, GlobalTag, PayloadIOV, PayloadList
+from cdb_rest.models import ChangeAction, GlobalTag, PayloadIOV
 from cdb_rest.rules.access import BY_THE_SYSTEM, Origin
-from cdb_rest.rules.errors import ConcurrentChangeError, GlobalTagNotFoundError, PayloadListNotFoundError, quoted
+from cdb_rest.rules.errors import GlobalTagNotFoundError
 from cdb_rest.rules.moment import Interval
 from cdb_rest.rules.status import Action
 from cdb_rest.writes.change_log import Changes
-from cdb_rest.writes.locks import check_list_role, lock_payload_list
+from cdb_rest.writes.locks import check_list_role, lock_payload_list_of
 from cdb_rest.writes.placing import Placement, Plan
 from cdb_rest.writes.rows import check_interval, set_interval
 from cdb_rest.writes.transactions import write
@@ -38,15 +36,9 @@ def clear_interval(
     Raises `GlobalTagNotFoundError`, `PayloadListNotFoundError`, `InvalidInputError` for an empty interval, `TagLockedError`,
     `TagFrozenError`, `TagLimitError`, `ConcurrentChangeError`, or the errors of missing permissions.
     """
-    lists = PayloadList.objects.filter(global_tag__name=global_tag, payload_type__name=payload_type)
-    name = lists.values_list("name", flat=True).first()
-    if name is None:
-        if not GlobalTag.objects.filter(name=global_tag).exists():
-            raise GlobalTagNotFoundError(global_tag)
-        raise PayloadListNotFoundError(described=f"of type {quoted(payload_type)} in global tag {quoted(global_tag)}")
-    found = lock_payload_list(name)
-    if found.global_tag is None or found.global_tag.name != global_tag:
-        raise ConcurrentChangeError(f"Payload list {name} was attached elsewhere at the same moment; try again.")
+    if not GlobalTag.objects.filter(name=global_tag).exists():
+        raise GlobalTagNotFoundError(global_tag)
+    found = lock_payload_list_of(global_tag, payload_type)
     check_list_role(found, Action.REMOVE_IOV, origin)
     # The interval as that of an IOV that is not stored.
     iov = PayloadIOV()
@@ -56,10 +48,7 @@ def clear_interval(
     plan = Plan([placement], clearing=True)
     for _, refusal in plan.refusals:
         raise refusal
-    if plan.changes_nothing:
-        return Clearing(placement, None)
-    if dry_run:
-        transaction.set_rollback(True)
+    if dry_run or plan.changes_nothing:
         return Clearing(placement, None)
     changes = Changes()
     plan.apply(changes)

@@ -11,7 +11,7 @@ from django.db import connection
 
 from cdb_rest import named_sql
 from cdb_rest.models import PayloadList
-from cdb_rest.rules.iov_rows import IOVRow, Member, faults_of_set
+from cdb_rest.rules.iov_rows import FAULTS_NAMED, IOVRow, Member, faults_of_set
 from cdb_rest.rules.moment import END_OF_TIME, Interval, Mode, Moment
 from cdb_rest.writes.history import next_version
 
@@ -22,7 +22,6 @@ SORTED = named_sql.load("import_sorted")
 NEWEST_FIRST = named_sql.load("import_newest_first")
 IN_ORDER = named_sql.load("import_in_order")
 INTO_EMPTY_LIST = named_sql.load("import_into_empty_list")
-FAULTS_NAMED = 50
 ESCAPES = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
 
 

@@ -9,19 +9,18 @@ from django.db import transaction
 from cdb_rest.models import ChangeAction, GlobalTag, PayloadIOV, PayloadList, PayloadType
 from cdb_rest.rules.access import BY_THE_SYSTEM, All, Origin
 from cdb_rest.rules.errors import (
-    CdbError,
     GlobalTagNotFoundError,
     InvalidInputError,
     PayloadTypeNotFoundError,
 )
-from cdb_rest.rules.iov_rows import IOVRow
+from cdb_rest.rules.iov_rows import IOVRow, refused_lines
 from cdb_rest.rules.moment import Interval, Moment
 from cdb_rest.rules.names import NAME_LENGTH
 from cdb_rest.rules.status import Action, Status, check_permitted, is_protected, role_for
 from cdb_rest.writes import import_file
 from cdb_rest.writes.change_log import Changes
 from cdb_rest.writes.global_tags import add_global_tag
-from cdb_rest.writes.import_file import FAULTS_NAMED, TypeRows
+from cdb_rest.writes.import_file import TypeRows
 from cdb_rest.writes.locks import lock_global_tag, lock_payload_lists
 from cdb_rest.writes.payload_lists import create_lists
 from cdb_rest.writes.payload_types import add_payload_type
@@ -254,12 +253,3 @@ class _Batches:
             if following is not None and not self.options.in_order:
                 set_interval(iov, Interval(Moment(iov.major_iov, iov.minor_iov), following))
         return Placement(iov, self.payload_list, since_only=not has_end, number=number)
-
-
-def refused_lines(refusals: list[tuple[int, CdbError]]) -> CdbError:
-    """The error of the first rejected row of a file; its message and `rows` have the numbers of the first `FAULTS_NAMED` rows."""
-    shown = sorted(refusals, key=lambda refusal: refusal[0])[:FAULTS_NAMED]
-    text = " ".join(f"Line {number}: {error}" for number, error in shown)
-    found = type(shown[0][1])(text)
-    found.rows = [{"row": number - 1, "code": error.code, "detail": str(error)} for number, error in shown]
-    return found

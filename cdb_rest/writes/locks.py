@@ -18,6 +18,7 @@ from cdb_rest.rules.errors import (
     GlobalTagNotFoundError,
     PayloadIOVNotFoundError,
     PayloadListNotFoundError,
+    quoted,
 )
 from cdb_rest.rules.status import ROLES, Action, check_permitted, role_for
 
@@ -94,6 +95,21 @@ def lock_payload_list(name: str) -> PayloadList:
     if not found:
         raise PayloadListNotFoundError(name)
     return found[name]
+
+
+def lock_payload_list_of(global_tag: str, payload_type: str) -> PayloadList:
+    """Lock the list of a type that is attached to a tag, as `lock_payload_lists` does.
+
+    Raises `PayloadListNotFoundError` (also if there is no such tag or type) or `ConcurrentChangeError`.
+    """
+    lists = PayloadList.objects.filter(global_tag__name=global_tag, payload_type__name=payload_type)
+    name = lists.values_list("name", flat=True).first()
+    if name is None:
+        raise PayloadListNotFoundError(described=f"of type {quoted(payload_type)} in global tag {quoted(global_tag)}")
+    found = lock_payload_list(name)
+    if found.global_tag is None or found.global_tag.name != global_tag:
+        raise ConcurrentChangeError(f"Payload list {name} was attached elsewhere at the same moment; try again.")
+    return found
 
 
 def lock_payload_iov(iov_id: int) -> PayloadIOV:

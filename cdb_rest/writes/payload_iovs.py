@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from cdb_rest.models import ChangeAction, PayloadIOV, PayloadList
+from cdb_rest.models import ChangeAction, PayloadIOV
 from cdb_rest.rules.access import BY_THE_SYSTEM, All, Origin, Role
 from cdb_rest.rules.errors import (
     ConcurrentChangeError,
@@ -23,7 +23,7 @@ from cdb_rest.writes.locks import (
     check_list_role,
     check_owner,
     lock_payload_iov,
-    lock_payload_list,
+    lock_payload_list_of,
     lock_payload_lists,
 )
 from cdb_rest.writes.placing import Placement, Plan, remove_row
@@ -119,16 +119,7 @@ def delete_payload_iov(
     Raises `PayloadListNotFoundError` (also if there is no such tag or type), `PayloadIOVNotFoundError`,
     `TagLockedError`, `TagFrozenError`, `ConcurrentChangeError`, or those of missing permissions.
     """
-    name = (
-        PayloadList.objects.filter(global_tag__name=global_tag, payload_type__name=payload_type)
-        .values_list("name", flat=True)
-        .first()
-    )
-    if name is None:
-        raise PayloadListNotFoundError(described=f"of type {quoted(payload_type)} in global tag {quoted(global_tag)}")
-    found = lock_payload_list(name)
-    if found.global_tag is None or found.global_tag.name != global_tag:
-        raise ConcurrentChangeError(f"Payload list {name} was attached elsewhere at the same moment; try again.")
+    found = lock_payload_list_of(global_tag, payload_type)
     check_list(found, Action.REMOVE_IOV, origin)
     iov = PayloadIOV.objects.filter(
         payload_list=found,
@@ -138,7 +129,7 @@ def delete_payload_iov(
     ).first()
     if iov is None:
         until = "an open end" if end == END_OF_TIME else end
-        raise PayloadIOVNotFoundError(described=f"from exactly {start} to {until} in payload list {quoted(name)}")
+        raise PayloadIOVNotFoundError(described=f"from exactly {start} to {until} in payload list {quoted(found.name)}")
     limits.check_closed(found.global_tag, start)
     changes = Changes()
     remove_row(found, iov, changes)

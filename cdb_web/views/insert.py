@@ -29,8 +29,6 @@ from cdb_web.writes import as_previewed, dry_run_origin, find_tag, newest_revisi
 FIELDS = ("payload_type", "payload_url", "checksum", "size", "since", "until")
 # Rows of a preview.
 MAX_SHOWN = 100
-# A row of the preview of an import, as the second POST sends it.
-Row = dict[str, Any]
 
 
 @form_page
@@ -190,7 +188,7 @@ def _parsed(rows: bytes) -> Iterable[IOVRow]:
     return read_iov_rows(io.BytesIO(rows), Options(max_rows=settings.CDB_MAX_BULK_ROWS))
 
 
-def _document(row: IOVRow) -> Row:
+def _document(row: IOVRow) -> dict[str, Any]:
     """A row in the format of files; its end is in the mode of the service."""
     until = "open" if row.is_open else "next" if row.until is None else list(row.until)
     names = ("payload_type", "payload_url", "checksum", "size", "revision")
