@@ -29,13 +29,14 @@ class Command(BaseCommand):
         "writes are accepted from all clients unless CDB_OPEN_WRITES is off."
     )
     requires_system_checks = []
+    _is_interrupted = False
 
     def handle(self, **options: Any) -> None:
         check_settings()
         port = env.read()["PORT"]
         # A shell makes background processes ignore SIGINT, but a program that sends it wants the service to end.
         for number in ENDING:
-            signal.signal(number, signal.default_int_handler)
+            signal.signal(number, self._interrupt)
         try:
             machine.check_port_free(port, "make run")
             prepare_database(self._say)
@@ -51,10 +52,17 @@ class Command(BaseCommand):
         except KeyboardInterrupt:
             self._say("Stopping.")
 
+    def _interrupt(self, *_: object) -> None:
+        # Python drops an exception that is raised while it deletes an object, so `_watch` raises it again.
+        self._is_interrupted = True
+        raise KeyboardInterrupt
+
     def _watch(self, granian: "subprocess.Popen[bytes]", start: Any) -> None:
         """Restart the compiler, and the embedded PostgreSQL, if they end. Raises `CommandError` if granian ends."""
         compiler = None
         while granian.poll() is None:
+            if self._is_interrupted:
+                raise KeyboardInterrupt
             if compiler is None or compiler.poll() is not None:
                 compiler = start(sys.executable, str(ROOT / "manage.py"), "compiler")
             server = database.in_use()
