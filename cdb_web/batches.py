@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from cdb_rest.analysis.contents import Contents, ListVersion
 from cdb_rest.lookup.model import State
+from cdb_rest.models.payload_list import PRESENT
 
 # A batch has about this many IOVs, which takes a second.
 BATCH_ROWS = 200_000
@@ -63,7 +64,7 @@ def next_batch(query: Mapping[str, str], sizes: Sequence[tuple[str, int]], state
 
 def size_of(lists: Sequence[ListVersion]) -> int:
     """An estimate of the number of IOVs of payload lists: exact for the present, otherwise at least `PAST_ROWS` for a list."""
-    return sum(version.rows if version.is_present else max(version.rows, PAST_ROWS) for version in lists)
+    return sum(version.rows if version.rows_version == PRESENT else max(version.rows, PAST_ROWS) for version in lists)
 
 
 def sizes_of(contents: Contents) -> list[tuple[str, int]]:

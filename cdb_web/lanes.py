@@ -60,7 +60,7 @@ def extent(lists: Sequence[ListVersion], window: Interval = EVERYTHING) -> Inter
     """
     parameters = window_values(window) | {
         "lists": [payload_list.id for payload_list in lists],
-        "versions": [payload_list.past_version for payload_list in lists],
+        "versions": [payload_list.rows_version for payload_list in lists],
     }
     [(first, last, end)] = fetch_all(EXTENT, parameters)
     if first is None:
@@ -156,7 +156,7 @@ def marked(intervals: Sequence[Interval], axis: Axis) -> str:
 
 def _read(payload_list: ListVersion, window: Interval) -> tuple[Moments, Intervals]:
     """The starts and the intervals of the rows that may be valid in the window, by start."""
-    parameters = window_values(window) | {"list": payload_list.id, "version": payload_list.past_version}
+    parameters = window_values(window) | {"list": payload_list.id, "version": payload_list.rows_version}
     output = io.BytesIO()
     with connection.cursor() as cursor:
         cursor.cursor.copy_expert(cursor.cursor.mogrify(ROWS, parameters), output)

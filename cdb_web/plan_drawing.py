@@ -59,7 +59,8 @@ def _valid(placements: Sequence[Placement]) -> list[Interval]:
     intervals = [interval_of(placement.iov) for placement in placements]
     to_next = [place for place, one in enumerate(placements) if one.since_only]
     parameters = {
-        "lists": [placements[place].payload_list.id for place in to_next],
+        "lists": [placements[place].payload_list.rows_list_id for place in to_next],
+        "versions": [placements[place].payload_list.rows_version for place in to_next],
         "moments": [intervals[place].start.combined for place in to_next],
     }
     for place, (end,) in zip(to_next, fetch_all(NEXT_STARTS, parameters), strict=True):

@@ -19,115 +19,30 @@ SELECT set_config('statement_timeout', coalesce(%(milliseconds)s, current_settin
 
 
 -- name: export_rows
--- The rows of an export: the IOVs of a global tag's payload lists, by payload type name in byte order, then by start.
--- Parameters: tag_id bigint; payload_types text[] (null: all); since, until numeric: the window as combined moments, until
---   exclusive; since_major, since_minor bigint: since in two parts; inclusive boolean: whether ends are inclusive.
+-- The rows of an export: the IOVs of payload lists, in the order of the lists, then by start.
+-- Parameters: payload_types text[], rows_list_ids bigint[], rows_versions integer[]: the payload type of each list, and where its rows
+--   are; since, until numeric: the window as combined moments, until exclusive; since_major, since_minor bigint: since in two parts;
+--   inclusive boolean: whether ends are inclusive.
 -- Each list has the rows that start in the window and, before them, the row that is valid at its first moment.
 -- There is no sort of the whole result: lists are read in order, and the rows of each list in the order of the index, so that
--- the first row is sent at once. This requires a nested loop in one process; `export_settings` disables the alternatives.
--- Expected plan: for each list an Index Only Scan Backward of payload_iov_lookup without Filter and without Sort.
+-- the first row is sent at once. Only superseded rows are sorted.
+-- Expected plan: for each list a Merge Append of an Index Only Scan Backward of payload_iov_lookup and a Sort of the history.
 SELECT list.payload_type, iov.payload_url, iov.checksum, iov.size, iov.major_iov, iov.minor_iov, iov.major_iov_end,
     iov.minor_iov_end, iov.extra AS revision
-FROM (
-    SELECT list.id, payload_type.name AS payload_type, (
-        SELECT CASE
-            WHEN (major_iov_end, minor_iov_end) > (%(since_major)s, %(since_minor)s)
-                OR (%(inclusive)s AND (major_iov_end, minor_iov_end) = (%(since_major)s, %(since_minor)s))
-                OR (major_iov_end, minor_iov_end) = (9223372036854775807, 9223372036854775807)
-            THEN comb_iov
-        END
-        FROM "PayloadIOV"
-        WHERE payload_list_id = list.id AND comb_iov <= %(since)s
-        ORDER BY comb_iov DESC NULLS LAST
-        LIMIT 1
-    ) AS valid_at_since
-    FROM "PayloadList" AS list
-    JOIN "PayloadType" AS payload_type ON payload_type.id = list.payload_type_id
-    WHERE list.global_tag_id = %(tag_id)s
-        AND (%(payload_types)s::text[] IS NULL OR payload_type.name = ANY(%(payload_types)s::text[]))
-    ORDER BY payload_type.name COLLATE "C"
-) AS list
-CROSS JOIN LATERAL (
-    SELECT payload_url, checksum, size, major_iov, minor_iov, major_iov_end, minor_iov_end, extra
-    FROM "PayloadIOV"
-    WHERE payload_list_id = list.id AND comb_iov >= coalesce(list.valid_at_since, %(since)s) AND comb_iov < %(until)s
-    ORDER BY comb_iov ASC NULLS FIRST
-) AS iov
-
-
--- name: export_past_rows
--- The rows of an export of the past: those of `export_rows`, for the payload lists and their versions after a change.
--- Parameters: tag_id, number bigint: tag and change; payload_types text[] (null: all); and the window of `export_rows`.
--- The row that was valid at the first moment of the window is found as by the function cdb_lookup_at.
--- Lists are read in order. The present rows of a list have the order of the index; only the superseded ones are sorted.
--- Expected plan: for each list a Merge Append of an Index Only Scan Backward of payload_iov_lookup and a Sort.
-SELECT list.payload_type, iov.payload_url, iov.checksum, iov.size, iov.major_iov, iov.minor_iov, iov.major_iov_end,
-    iov.minor_iov_end, iov.extra AS revision
-FROM (
-    SELECT member.payload_list_id AS id, member.payload_type, list_version.number AS version, (
-        SELECT CASE
-            WHEN (latest.major_iov_end, latest.minor_iov_end) > (%(since_major)s, %(since_minor)s)
-                OR (%(inclusive)s AND (latest.major_iov_end, latest.minor_iov_end) = (%(since_major)s, %(since_minor)s))
-                OR (latest.major_iov_end, latest.minor_iov_end) = (9223372036854775807, 9223372036854775807)
-            THEN latest.comb_iov
-        END
-        FROM (
-            SELECT present.comb_iov, present.major_iov_end, present.minor_iov_end
-            FROM (
-                SELECT comb_iov, major_iov_end, minor_iov_end, added_in
-                FROM "PayloadIOV"
-                WHERE payload_list_id = member.payload_list_id AND comb_iov <= %(since)s
-                ORDER BY comb_iov DESC NULLS LAST
-                LIMIT 1
-            ) AS present
-            WHERE present.added_in <= list_version.number
-            UNION ALL
-            SELECT former.comb_iov, former.major_iov_end, former.minor_iov_end
-            FROM cdb_history_entry(member.payload_list_id, list_version.number, %(since)s) AS area
-            CROSS JOIN LATERAL (
-                SELECT area.comb_iov, area.major_iov_end, area.minor_iov_end WHERE area.row_start IS NULL
-                UNION ALL
-                SELECT comb_iov, major_iov_end, minor_iov_end
-                FROM "PayloadIOV"
-                WHERE payload_list_id = member.payload_list_id AND comb_iov = area.row_start
-                    AND added_in <= list_version.number
-                UNION ALL
-                SELECT superseded.comb_iov, superseded.major_iov_end, superseded.minor_iov_end
-                FROM cdb_history_entry(member.payload_list_id, list_version.number, area.row_start) AS superseded
-                LIMIT 1
-            ) AS former
-            LIMIT 1
-        ) AS latest
-    ) AS valid_at_since
-    FROM "PayloadListMembership" AS member
-    CROSS JOIN LATERAL cdb_version_at(member.payload_list_id, %(number)s) AS list_version (number)
-    WHERE member.tag_id = %(tag_id)s AND member.added_in <= %(number)s
-        AND (member.removed_in IS NULL OR member.removed_in > %(number)s)
-        AND (%(payload_types)s::text[] IS NULL OR member.payload_type = ANY(%(payload_types)s::text[]))
-    ORDER BY member.payload_type COLLATE "C"
-) AS list
-CROSS JOIN LATERAL (
-    (
-        SELECT comb_iov, payload_url, checksum, size, major_iov, minor_iov, major_iov_end, minor_iov_end, extra
-        FROM "PayloadIOV"
-        WHERE payload_list_id = list.id AND added_in <= list.version
-            AND comb_iov >= coalesce(list.valid_at_since, %(since)s) AND comb_iov < %(until)s
-        ORDER BY comb_iov ASC NULLS FIRST
-    )
-    UNION ALL
-    (
-        SELECT comb_iov, payload_url, checksum, size, major_iov, minor_iov, major_iov_end, minor_iov_end, extra
-        FROM "PayloadIOVHistory"
-        WHERE payload_list_id = list.id AND row_start IS NULL AND added_in <= list.version AND removed_in > list.version
-            AND comb_iov >= coalesce(list.valid_at_since, %(since)s) AND comb_iov < %(until)s
-        ORDER BY comb_iov ASC NULLS FIRST
-    )
-    ORDER BY comb_iov ASC NULLS FIRST
-) AS iov
+FROM unnest(%(payload_types)s::text[], %(rows_list_ids)s::bigint[], %(rows_versions)s::integer[])
+    AS list (payload_type, id, version)
+LEFT JOIN LATERAL (
+    SELECT found.comb_iov AS start
+    FROM cdb_iov_at(list.id, list.version, %(since)s) AS found
+    WHERE (found.major_iov_end, found.minor_iov_end) > (%(since_major)s, %(since_minor)s)
+        OR (%(inclusive)s AND (found.major_iov_end, found.minor_iov_end) = (%(since_major)s, %(since_minor)s))
+        OR (found.major_iov_end, found.minor_iov_end) = (9223372036854775807, 9223372036854775807)
+) AS valid_at_since ON true
+CROSS JOIN LATERAL cdb_iovs_of(list.id, list.version, coalesce(valid_at_since.start, %(since)s), %(until)s) AS iov
 
 
 -- name: export_csv
--- Send the rows of `export_rows` or `export_past_rows`, which replace {rows}, to the client as CSV. Null is an unquoted empty
+-- Send the rows of `export_rows`, which replace {rows}, to the client as CSV. Null is an unquoted empty
 -- value; an empty text is quoted. Parameters: those of the rows; mode text: the mode of the ends, which each row names.
 COPY (
 SELECT exported.*, %(mode)s AS mode FROM (
@@ -137,7 +52,7 @@ SELECT exported.*, %(mode)s AS mode FROM (
 
 
 -- name: export_jsonl
--- Send the rows of `export_rows` or `export_past_rows`, which replace {rows}, to the client as JSON objects, one per line.
+-- Send the rows of `export_rows`, which replace {rows}, to the client as JSON objects, one per line.
 -- Parameters: those of `export_csv`.
 -- The text format of COPY would double backslashes. The CSV format leaves the lines unchanged, because its quote and
 -- delimiter are characters that JSON text never contains.

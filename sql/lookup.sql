@@ -6,8 +6,8 @@
 -- Parameters: tag_id bigint; major, minor bigint: the moment; moment numeric: the same combined, major + minor / 10^19;
 --   only_valid boolean: leave out IOVs that ended before the moment; inclusive boolean: whether ends are inclusive;
 --   as_objects boolean: a JSON object for each row instead of an array.
--- Expected plan: for each list one Index Only Scan of payload_iov_lookup that stops at its first row, with an Index Cond
---   on list and moment and no Filter.
+-- Expected plan: for each list one Index Only Scan of payload_iov_lookup that stops at its first row, with an Index Cond on list and
+--   moment, and one Filter of this row, by its version. The history is read only for a shared list whose base has changed there.
 -- The function cdb_lookup, which a migration creates, has the same statement; there the parameters are variables.
 SELECT '[' || coalesce(string_agg(
     CASE WHEN %(as_objects)s THEN
@@ -32,13 +32,7 @@ SELECT '[' || coalesce(string_agg(
 ), '') || ']'
 FROM "PayloadList" AS list
 JOIN "PayloadType" AS payload_type ON payload_type.id = list.payload_type_id
-CROSS JOIN LATERAL (
-    SELECT payload_url, checksum, size, major_iov, minor_iov, major_iov_end, minor_iov_end, extra
-    FROM "PayloadIOV"
-    WHERE payload_list_id = list.id AND comb_iov <= %(moment)s
-    ORDER BY comb_iov DESC NULLS LAST
-    LIMIT 1
-) AS iov
+CROSS JOIN LATERAL cdb_iov_at(list.rows_list_id, list.rows_version, %(moment)s) AS iov
 WHERE list.global_tag_id = %(tag_id)s
 
 

@@ -15,37 +15,46 @@ FROM (
 LEFT JOIN "GlobalTagStatus" AS status ON status.name = %(status)s
 
 
--- name: past_payload_lists
--- The payload lists of a global tag after a change, by id: id, name, payload type, time of creation, version of then.
+-- name: payload_lists_after
+-- The payload lists of a global tag after a change, by id: id, name, payload type, time of creation, version of then; and the list and
+-- the version that have the rows (see the function cdb_rows_after).
 -- Parameters: tag_id, number bigint.
-SELECT member.payload_list_id, member.name, member.payload_type, member.created, list_version.version
+SELECT member.payload_list_id, member.name, member.payload_type, member.created, coalesce((
+    SELECT list_version.version FROM "PayloadListVersion" AS list_version
+    WHERE list_version.payload_list_id = member.payload_list_id AND list_version.number <= %(number)s
+    ORDER BY list_version.number DESC
+    LIMIT 1
+), 0), source.rows_list_id, source.rows_version
 FROM "PayloadListMembership" AS member
-CROSS JOIN LATERAL cdb_version_at(member.payload_list_id, %(number)s) AS list_version (version)
+CROSS JOIN LATERAL cdb_rows_after(member.payload_list_id, %(number)s) AS source
 WHERE member.tag_id = %(tag_id)s AND member.added_in <= %(number)s
     AND (member.removed_in IS NULL OR member.removed_in > %(number)s)
 ORDER BY member.payload_list_id
 
 
--- name: past_payload_iovs
+-- name: payload_iovs_of
 -- The payload IOVs of payload lists in given versions, ordered by list and start, with their lists.
--- Parameters: list_ids bigint[], versions integer[]: one element for each list; first, last numeric: the combined moments at
---   which the IOVs may start. Placeholder: {iov.payload}.
+-- Parameters: list_ids, rows_list_ids bigint[], rows_versions integer[]: for each list, where its rows are; first, last numeric: the
+--   combined moments at which the IOVs may start. Placeholder: {iov.payload}.
 -- Lists are read in order, so that no sort holds more than one list.
 SELECT list.id AS payload_list_id, iov.id, iov.comb_iov, iov.major_iov, iov.minor_iov, iov.major_iov_end, iov.minor_iov_end,
     iov.created, {iov.payload}
-FROM unnest(%(list_ids)s::bigint[], %(versions)s::integer[]) WITH ORDINALITY AS list (id, version, position)
+FROM unnest(%(list_ids)s::bigint[], %(rows_list_ids)s::bigint[], %(rows_versions)s::integer[])
+    WITH ORDINALITY AS list (id, rows_list_id, rows_version, position)
 CROSS JOIN LATERAL (
     (
         SELECT id, comb_iov, major_iov, minor_iov, major_iov_end, minor_iov_end, created, {payload}
         FROM "PayloadIOV"
-        WHERE payload_list_id = list.id AND added_in <= list.version AND comb_iov BETWEEN %(first)s AND %(last)s
+        WHERE payload_list_id = list.rows_list_id AND added_in <= list.rows_version
+            AND comb_iov BETWEEN %(first)s AND %(last)s
         ORDER BY comb_iov ASC NULLS FIRST
     )
     UNION ALL
     (
         SELECT iov_id, comb_iov, major_iov, minor_iov, major_iov_end, minor_iov_end, created, {payload}
         FROM "PayloadIOVHistory"
-        WHERE payload_list_id = list.id AND row_start IS NULL AND added_in <= list.version AND removed_in > list.version
+        WHERE list.rows_version < 2147483646 AND payload_list_id = list.rows_list_id AND row_start IS NULL
+            AND added_in <= list.rows_version AND removed_in > list.rows_version
             AND comb_iov BETWEEN %(first)s AND %(last)s
         ORDER BY comb_iov ASC NULLS FIRST
     )
@@ -56,7 +65,8 @@ CROSS JOIN LATERAL (
 -- name: past_counts
 -- The numbers of payload lists and of their payload IOVs of a global tag after a change.
 -- Parameters: tag_id, number bigint.
--- The number of IOVs is stored with each version of a list. It is counted for version 0 if nothing is stored for that.
+-- The number of IOVs is stored with each version of a list, also of one that shares rows. It is counted for version 0 if nothing is
+-- stored for that.
 SELECT count(*), coalesce(sum(coalesce(
     (
         SELECT list_version.iov_count FROM "PayloadListVersion" AS list_version
@@ -79,52 +89,53 @@ WHERE member.tag_id = %(tag_id)s AND member.added_in <= %(number)s
 
 -- name: change_rows
 -- The payload IOVs that a change removed ('before') and added ('after'), in this order, then by list and start.
--- Parameters: sides text[]: the sides that are wanted; list_ids bigint[]; befores, afters integer[]: the version of each list before
---   and after the change, null if the list was not in the tag. Placeholders for the payload columns: {payload} and {iov.payload}.
+-- Parameters: sides text[]: the sides that are wanted; list_ids, rows_list_ids bigint[]: the lists, and those that have their rows;
+--   befores, afters integer[]: the version of each of the latter before and after the change, null if the list was not in the tag. Placeholders for the payload columns: {payload} and {iov.payload}.
 -- An IOV that only superseded itself, because its area grew, is left out.
 SELECT iov.side, list.id AS payload_list_id, iov.id, iov.major_iov, iov.minor_iov, iov.major_iov_end, iov.minor_iov_end,
     {iov.payload}
 FROM unnest(%(sides)s::text[]) AS wanted (side)
-CROSS JOIN unnest(%(list_ids)s::bigint[], %(befores)s::integer[], %(afters)s::integer[]) AS list (id, was, now)
+CROSS JOIN unnest(%(list_ids)s::bigint[], %(rows_list_ids)s::bigint[], %(befores)s::integer[], %(afters)s::integer[])
+    AS list (id, rows_list_id, was, now)
 CROSS JOIN LATERAL (
     SELECT wanted.side, history.iov_id AS id, history.comb_iov, history.major_iov, history.minor_iov, history.major_iov_end,
         history.minor_iov_end, {payload}
     FROM "PayloadIOVHistory" AS history
-    WHERE wanted.side = 'before' AND history.payload_list_id = list.id AND history.row_start IS NULL
+    WHERE wanted.side = 'before' AND history.payload_list_id = list.rows_list_id AND history.row_start IS NULL
         AND history.added_in <= list.was AND history.removed_in > list.was
         AND (list.now IS NULL OR history.removed_in <= list.now)
         AND NOT EXISTS (
             SELECT FROM "PayloadIOV" AS same
-            WHERE same.id = history.iov_id AND same.payload_list_id = list.id AND same.comb_iov = history.comb_iov
+            WHERE same.id = history.iov_id AND same.payload_list_id = list.rows_list_id AND same.comb_iov = history.comb_iov
                 AND (same.major_iov_end, same.minor_iov_end) = (history.major_iov_end, history.minor_iov_end)
                 AND same.added_in <= list.now
         )
         AND NOT EXISTS (
             SELECT FROM "PayloadIOVHistory" AS same
-            WHERE same.payload_list_id = list.id AND same.iov_id = history.iov_id AND same.comb_iov = history.comb_iov
+            WHERE same.payload_list_id = list.rows_list_id AND same.iov_id = history.iov_id AND same.comb_iov = history.comb_iov
                 AND (same.major_iov_end, same.minor_iov_end) = (history.major_iov_end, history.minor_iov_end)
                 AND same.added_in > list.was AND same.added_in <= list.now AND same.removed_in > list.now
         )
     UNION ALL
     SELECT wanted.side, id, comb_iov, major_iov, minor_iov, major_iov_end, minor_iov_end, {payload}
     FROM "PayloadIOV"
-    WHERE wanted.side = 'before' AND list.now IS NULL AND payload_list_id = list.id AND added_in <= list.was
+    WHERE wanted.side = 'before' AND list.now IS NULL AND payload_list_id = list.rows_list_id AND added_in <= list.was
     UNION ALL
     SELECT wanted.side, added.id, added.comb_iov, added.major_iov, added.minor_iov, added.major_iov_end, added.minor_iov_end,
         {payload}
     FROM (
         SELECT id, comb_iov, major_iov, minor_iov, major_iov_end, minor_iov_end, {payload}
         FROM "PayloadIOV"
-        WHERE payload_list_id = list.id AND added_in <= list.now AND (list.was IS NULL OR added_in > list.was)
+        WHERE payload_list_id = list.rows_list_id AND added_in <= list.now AND (list.was IS NULL OR added_in > list.was)
         UNION ALL
         SELECT iov_id, comb_iov, major_iov, minor_iov, major_iov_end, minor_iov_end, {payload}
         FROM "PayloadIOVHistory"
-        WHERE payload_list_id = list.id AND row_start IS NULL AND added_in <= list.now AND removed_in > list.now
+        WHERE payload_list_id = list.rows_list_id AND row_start IS NULL AND added_in <= list.now AND removed_in > list.now
             AND (list.was IS NULL OR added_in > list.was)
     ) AS added
     WHERE wanted.side = 'after' AND NOT EXISTS (
         SELECT FROM "PayloadIOVHistory" AS same
-        WHERE same.payload_list_id = list.id AND same.iov_id = added.id AND same.comb_iov = added.comb_iov
+        WHERE same.payload_list_id = list.rows_list_id AND same.iov_id = added.id AND same.comb_iov = added.comb_iov
             AND (same.major_iov_end, same.minor_iov_end) = (added.major_iov_end, added.minor_iov_end)
             AND same.added_in <= list.was AND same.removed_in > list.was AND same.removed_in <= list.now
     )

@@ -2,11 +2,12 @@
 
 
 -- name: limit_write
--- Set the lock timeout and the statement timeout of this transaction.
+-- Set the lock timeout and the statement timeout of this transaction, and tell the triggers that its writes record the history.
 -- Parameters: lock text, in milliseconds; statement text, in milliseconds (null: unchanged).
 SELECT
     set_config('lock_timeout', %(lock)s, true),
-    set_config('statement_timeout', coalesce(%(statement)s, current_setting('statement_timeout')), true)
+    set_config('statement_timeout', coalesce(%(statement)s, current_setting('statement_timeout')), true),
+    set_config('cdb.records_history', 'on', true)
 
 
 -- name: advisory_lock_shared
@@ -183,11 +184,13 @@ numbered AS MATERIALIZED (
 new_version AS (
     UPDATE "PayloadList" AS list SET version = list.version + 1
     WHERE list.id = ANY(%(list_ids)s)
-    RETURNING list.id, list.version, list.iov_count
+    RETURNING list.id, list.version, list.iov_count, list.base_list_id, list.base_version
 ),
 list_version AS (
-    INSERT INTO "PayloadListVersion" (payload_list_id, number, version, iov_count)
-    SELECT new_version.id, numbered.number, new_version.version, new_version.iov_count FROM new_version, numbered
+    INSERT INTO "PayloadListVersion" (payload_list_id, number, version, iov_count, base_list_id, base_version)
+    SELECT new_version.id, numbered.number, new_version.version, new_version.iov_count, new_version.base_list_id,
+        new_version.base_version
+    FROM new_version, numbered
 ),
 change AS MATERIALIZED (
     SELECT raised.*, numbered.number, changed.source, changed.iovs_before, changed.iovs_after,
@@ -249,33 +252,29 @@ RETURNING id
 
 
 -- name: clone_global_tag
--- Copy all payload lists of a global tag, with their IOVs, into another tag that has none. Returns the revision of the source.
--- The IOVs are in version 1 of the new lists; the caller must record a change of the lists.
--- Parameters: source_id, target_id bigint. Placeholders for the payload columns: {payload} and {iov.payload}.
--- The copies are numbered in the order of the lists of the source, in which responses contain them.
--- A single statement sees one snapshot, so the copy is a state that the source really had, in spite of concurrent writes. It
+-- Give a global tag that has no payload lists those of another tag: each new list shares the rows of the list as it is now. Returns the
+-- revision of the source.
+-- Parameters: source_id, target_id bigint. The caller must record a change of the lists.
+-- The new lists are numbered in the order of the lists of the source, in which responses contain them.
+-- A single statement sees one snapshot, so the new lists have a state that the source really had, in spite of concurrent writes. It
 -- takes no lock that blocks readers or writers of the source.
 WITH source AS (
-    SELECT id, description, payload_type_id, type_name, nextval(pg_get_serial_sequence('"PayloadList"', 'id')) AS copy_id
+    SELECT ordered.*, nextval(pg_get_serial_sequence('"PayloadList"', 'id')) AS new_id
     FROM (
-        SELECT list.id, list.description, list.payload_type_id, payload_type.name AS type_name
+        SELECT list.description, list.payload_type_id, payload_type.name AS type_name, list.rows_list_id, list.iov_count,
+            list.edited, coalesce(list.base_version, list.version) AS version
         FROM "PayloadList" AS list
         JOIN "PayloadType" AS payload_type ON payload_type.id = list.payload_type_id
         WHERE list.global_tag_id = %(source_id)s
         ORDER BY list.id
     ) AS ordered
 ),
-copied_list AS (
-    INSERT INTO "PayloadList" (id, name, description, global_tag_id, payload_type_id)
-    SELECT copy_id, type_name || '_' || copy_id, description, %(target_id)s, payload_type_id FROM source
-),
-copied_iov AS (
-    INSERT INTO "PayloadIOV" (
-        {payload}, major_iov, minor_iov, major_iov_end, minor_iov_end, payload_list_id, added_in
+shared_list AS (
+    INSERT INTO "PayloadList" (
+        id, name, description, global_tag_id, payload_type_id, iov_count, edited, base_list_id, base_version
     )
-    SELECT {iov.payload}, iov.major_iov, iov.minor_iov, iov.major_iov_end, iov.minor_iov_end, source.copy_id, 1
+    SELECT new_id, type_name || '_' || new_id, description, %(target_id)s, payload_type_id, iov_count, edited, rows_list_id, version
     FROM source
-    JOIN "PayloadIOV" AS iov ON iov.payload_list_id = source.id
 )
 SELECT tag.revision
 FROM "GlobalTag" AS tag
@@ -283,49 +282,43 @@ WHERE tag.id = %(source_id)s
 
 
 -- name: clone_past
--- Copy all payload lists that a global tag had after a change, with their IOVs of then, into another tag that has none. Returns
--- whether the history of the change was there, and the number of copied lists.
--- The IOVs are in version 1 of the new lists; the caller must record a change of the lists.
--- Parameters: tag text, revision bigint: the change; tag_id, number bigint: its tag and number; target_id bigint. Placeholders for the payload columns: {payload}
--- and {iov.payload}.
--- The copies are numbered in the order of the lists of then, in which responses contain them. A list whose payload type was
--- deleted is left out. A list that was deleted has no description any more.
+-- As `clone_global_tag`, for the payload lists that a global tag had after a change: each new list shares the rows of the list of
+-- then. Returns whether the history of the change was there, and the number of lists.
+-- Parameters: tag text, revision bigint: the change; tag_id, number bigint: its tag and number; target_id bigint.
+-- A list whose payload type was deleted is left out. A list that was deleted has no description any more.
 -- A single statement sees one snapshot, so no rows can be missing if the history of the change is there.
 WITH source AS MATERIALIZED (
-    SELECT id, version, description, payload_type_id, type_name,
-        nextval(pg_get_serial_sequence('"PayloadList"', 'id')) AS copy_id
+    SELECT ordered.*, nextval(pg_get_serial_sequence('"PayloadList"', 'id')) AS new_id
     FROM (
-        SELECT member.payload_list_id AS id, list_version.version, coalesce(list.description, '') AS description,
-            payload_type.id AS payload_type_id, payload_type.name AS type_name
+        SELECT coalesce(list.description, '') AS description, payload_type.id AS payload_type_id,
+            payload_type.name AS type_name, source.rows_list_id, source.rows_version, coalesce(
+                (
+                    SELECT list_version.iov_count FROM "PayloadListVersion" AS list_version
+                    WHERE list_version.payload_list_id = member.payload_list_id AND list_version.number <= %(number)s
+                    ORDER BY list_version.number DESC
+                    LIMIT 1
+                ),
+                (SELECT count(*) FROM cdb_iovs_of(source.rows_list_id, source.rows_version, 0, 'Infinity'))
+            ) AS iov_count,
+            -- Compiled lists know it as another one than any before, if nobody knows whether rows of a deleted list were edited.
+            coalesce(base.edited, nextval('cdb_change_number')) AS edited
         FROM "PayloadListMembership" AS member
-        CROSS JOIN LATERAL cdb_version_at(member.payload_list_id, %(number)s) AS list_version (version)
+        CROSS JOIN LATERAL cdb_rows_after(member.payload_list_id, %(number)s) AS source
         JOIN "PayloadType" AS payload_type ON payload_type.name = member.payload_type
         LEFT JOIN "PayloadList" AS list ON list.id = member.payload_list_id
+        LEFT JOIN "PayloadList" AS base ON base.id = source.rows_list_id
         WHERE member.tag_id = %(tag_id)s AND member.added_in <= %(number)s
             AND (member.removed_in IS NULL OR member.removed_in > %(number)s)
         ORDER BY member.payload_list_id
     ) AS ordered
 ),
-copied_list AS (
-    INSERT INTO "PayloadList" (id, name, description, global_tag_id, payload_type_id)
-    SELECT copy_id, type_name || '_' || copy_id, description, %(target_id)s, payload_type_id FROM source
-),
-copied_iov AS (
-    INSERT INTO "PayloadIOV" (
-        {payload}, major_iov, minor_iov, major_iov_end, minor_iov_end, payload_list_id, added_in
+shared_list AS (
+    INSERT INTO "PayloadList" (
+        id, name, description, global_tag_id, payload_type_id, iov_count, edited, base_list_id, base_version
     )
-    SELECT {iov.payload}, iov.major_iov, iov.minor_iov, iov.major_iov_end, iov.minor_iov_end, source.copy_id, 1
+    SELECT new_id, type_name || '_' || new_id, description, %(target_id)s, payload_type_id, iov_count, edited, rows_list_id,
+        rows_version
     FROM source
-    CROSS JOIN LATERAL (
-        SELECT {payload}, major_iov, minor_iov, major_iov_end, minor_iov_end
-        FROM "PayloadIOV"
-        WHERE payload_list_id = source.id AND added_in <= source.version
-        UNION ALL
-        SELECT {payload}, major_iov, minor_iov, major_iov_end, minor_iov_end
-        FROM "PayloadIOVHistory"
-        WHERE payload_list_id = source.id AND row_start IS NULL
-            AND added_in <= source.version AND removed_in > source.version
-    ) AS iov
 )
 SELECT
     EXISTS (
@@ -333,3 +326,51 @@ SELECT
         WHERE global_tag = %(tag)s AND revision = %(revision)s AND has_history
     ),
     (SELECT count(*) FROM source)
+
+
+-- name: unshare
+-- Give payload lists that share rows of a base copies of these rows, and nothing else. Returns the ids of these lists.
+-- Parameters: list_ids bigint[]. The lists must be locked. Placeholders for the payload columns: {payload} and {iov.payload}.
+-- The copies are in the version in which the list has shared them. The trigger adds their number to the count of the list, after the
+-- statement, so that the count is 0 before.
+WITH shared AS (
+    SELECT id, version, base_list_id, base_version
+    FROM "PayloadList"
+    WHERE id = ANY(%(list_ids)s) AND base_list_id IS NOT NULL
+),
+copied AS (
+    INSERT INTO "PayloadIOV" (
+        {payload}, major_iov, minor_iov, major_iov_end, minor_iov_end, payload_list_id, added_in
+    )
+    SELECT {iov.payload}, iov.major_iov, iov.minor_iov, iov.major_iov_end, iov.minor_iov_end, shared.id, shared.version
+    FROM shared
+    CROSS JOIN LATERAL cdb_iovs_of(shared.base_list_id, shared.base_version, 0, 'Infinity') AS iov
+)
+UPDATE "PayloadList" AS list SET base_list_id = NULL, base_version = NULL, iov_count = 0
+FROM shared
+WHERE list.id = shared.id
+RETURNING list.id
+
+
+-- name: is_shared
+-- Whether other payload lists, or versions of lists, share a row of a payload list: one row if so.
+-- Parameters: list_id bigint; added_in integer: the version since which the row is there.
+SELECT 1 FROM "PayloadList" WHERE base_list_id = %(list_id)s AND base_version >= %(added_in)s
+UNION ALL
+SELECT 1 FROM "PayloadListVersion" WHERE base_list_id = %(list_id)s AND base_version >= %(added_in)s
+LIMIT 1
+
+
+-- name: shared_neighbours
+-- As `neighbours`, for payload lists that share rows: the IOVs have the lists that share them.
+-- Parameters: those of `neighbours`. Placeholder: {iov.payload}.
+SELECT DISTINCT ON (iov.id) iov.id, stretch.list_id AS payload_list_id, iov.major_iov, iov.minor_iov, iov.major_iov_end,
+    iov.minor_iov_end, {iov.payload}, list.version AS added_in, NULL AS creator, NULL AS left_tag
+FROM unnest(%(list_ids)s::bigint[], %(firsts)s::numeric[], %(lasts)s::numeric[]) AS stretch (list_id, first, last)
+JOIN "PayloadList" AS list ON list.id = stretch.list_id
+CROSS JOIN LATERAL (
+    SELECT max(comb_iov) AS start FROM cdb_iov_at(list.rows_list_id, list.rows_version, stretch.first - 0.0000000000000000001)
+) AS earlier
+CROSS JOIN LATERAL cdb_next_start(list.rows_list_id, list.rows_version, stretch.last) AS later
+JOIN "ListedPayloadIOV" AS iov ON iov.payload_list_id = list.id
+    AND iov.comb_iov >= coalesce(earlier.start, stretch.first) AND iov.comb_iov <= coalesce(later.start, stretch.last)

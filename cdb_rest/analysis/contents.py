@@ -11,6 +11,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
 from django.db import connection
+from django.db.models.functions import Coalesce
 
 from cdb_rest import named_sql
 from cdb_rest.exports.export import check_payload_types
@@ -34,20 +35,15 @@ Depths = tuple[int, ...]
 
 
 class ListVersion(NamedTuple):
-    """A payload list in a version, of the present or of the past. `rows` is its present number of IOVs, 0 if it was deleted.
+    """The rows of a payload list in a version: the list that has them, and its version. `rows` is a guess of their number.
 
-    A list has the same rows in the same version.
+    A list has the same rows in the same version. `rows_version` is this version, or `PRESENT` if it is that of now.
     """
 
     id: int
     version: int
     rows: int
-    is_present: bool
-
-    @property
-    def past_version(self) -> int | None:
-        """The version for `validity_parts` (sql/analysis.sql), which is null for the present."""
-        return None if self.is_present else self.version
+    rows_version: int
 
 
 # The payload lists of a payload type in one or several global tags, in the order of the tags.
@@ -88,21 +84,17 @@ def _read_lists(tag: str, as_of: AsOf | None) -> tuple[State, dict[str, ListVers
     if as_of is None:
         state = read_state(tag, None)
         rows = PayloadList.objects.filter(global_tag__name=tag).values_list(
-            "payload_type__name", "id", "version", "iov_count"
+            "payload_type__name", "rows_list_id", Coalesce("base_version", "version"), "iov_count", "rows_version"
         )
-        return state, {
-            name: ListVersion(list_id, version, count, is_present=True) for name, list_id, version, count in rows
-        }
+        return state, {name: ListVersion(*columns) for name, *columns in rows}
     past = find_past(tag, as_of)
     then = past_lists(past)
     counts = dict(
         PayloadList.objects.filter(id__in=[payload_list.id for payload_list in then]).values_list("id", "iov_count")
     )
     return past_state(past.version, as_of), {
-        payload_list.payload_type: ListVersion(
-            payload_list.id, payload_list.version, counts.get(payload_list.id, 0), is_present=False
-        )
-        for payload_list in then
+        item.payload_type: ListVersion(item.rows_list_id, item.rows_version, counts.get(item.id, 0), item.rows_version)
+        for item in then
     }
 
 
@@ -146,7 +138,7 @@ def list_parameters(payload_types: Sequence[str], sides: Mapping[str, Sequence[L
     for side, lists in sides.items():
         for place, column in enumerate(zip(*lists, strict=True)):
             parameters[f"{side}_list_{place}"] = [version.id for version in column]
-            parameters[f"{side}_version_{place}"] = [version.past_version for version in column]
+            parameters[f"{side}_version_{place}"] = [version.rows_version for version in column]
     return parameters
 
 

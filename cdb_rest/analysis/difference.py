@@ -24,13 +24,14 @@ from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.exports.copy_out import stream_copy
 from cdb_rest.exports.export import check_payload_types, window_values
 from cdb_rest.history.contents import stream_rows
+from cdb_rest.models.payload_list import PRESENT
 from cdb_rest.rules.as_of import TagState
 from cdb_rest.rules.moment import Interval
 
 ROWS = named_sql.load("differences")
 LINES = named_sql.load("differences_jsonl")
 SUMMARY = named_sql.load("differences_summary")
-NO_LISTS = (ListVersion(0, 0, 0, is_present=True),)
+NO_LISTS = (ListVersion(0, 0, 0, PRESENT),)
 
 
 class Key(StrEnum):

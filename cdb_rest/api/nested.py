@@ -29,16 +29,17 @@ from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.history.contents import (
     ALL_STARTS,
     Past,
-    PastList,
+    TagList,
     find_past,
+    iovs_of,
     past_counts,
-    past_iovs,
     past_lists,
     past_tag,
+    present_lists,
 )
 from cdb_rest.http.caching import headers_of
 from cdb_rest.lookup.model import past_state
-from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
+from cdb_rest.models import GlobalTag, PayloadList
 from cdb_rest.models.global_tag import GlobalTagQuerySet
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import NotFoundError
@@ -200,33 +201,16 @@ def _global_tags(rows: QuerySet[GlobalTag], note: Callable[[Document], None] | N
         for tag in tags:
             note(tag)
     ids = [tag["id"] for tag in tags]
-    lists = ByParent(
-        stream_documents(
-            NestedPayloadList, PayloadList.objects.filter(global_tag__in=ids).order_by("global_tag_id", "id")
-        ),
-        "global_tag",
-    )
-    iovs = ByParent(
-        stream_documents(
-            PayloadIOVDocument,
-            PayloadIOV.objects.filter(payload_list__global_tag__in=ids).order_by(
-                "payload_list__global_tag_id", "payload_list_id", "comb_iov"
-            ),
-        ),
-        "payload_list",
-    )
+    found = PayloadList.objects.filter(global_tag__in=ids).order_by("global_tag_id", "id")
+    lists = ByParent(stream_documents(NestedPayloadList, found), "global_tag")
+    iovs = ByParent(documents_of_iovs(present_lists(found)), "payload_list")
     for tag in tags:
-        yield nested(tag, "payload_lists", (with_iovs(found, iovs) for found in lists.of(tag)))
+        yield nested(tag, "payload_lists", (with_iovs(one, iovs) for one in lists.of(tag)))
 
 
 def _payload_lists(rows: QuerySet[PayloadList]) -> Iterator[Element]:
     lists = stream_documents(NestedPayloadList, rows.order_by("id"))
-    iovs = ByParent(
-        stream_documents(
-            PayloadIOVDocument, PayloadIOV.objects.filter(payload_list__in=rows).order_by("payload_list_id", "comb_iov")
-        ),
-        "payload_list",
-    )
+    iovs = ByParent(documents_of_iovs(present_lists(rows.order_by("id"))), "payload_list")
     for found in lists:
         yield with_iovs(found, iovs)
 
@@ -296,7 +280,7 @@ def _columns_of_tag(past: Past) -> dict[str, Any]:
     }
 
 
-def documents_of_lists(past: Past, lists: list[PastList]) -> Iterator[Document]:
+def documents_of_lists(past: Past, lists: list[TagList]) -> Iterator[Document]:
     """The nested documents of a tag's payload lists, without their IOVs."""
     columns = (
         {
@@ -311,10 +295,10 @@ def documents_of_lists(past: Past, lists: list[PastList]) -> Iterator[Document]:
     return documents_from(NestedPayloadList, columns)
 
 
-def documents_of_iovs(lists: list[PastList], starts: tuple[Moment, Moment] = ALL_STARTS) -> Iterator[Document]:
+def documents_of_iovs(lists: list[TagList], starts: tuple[Moment, Moment] = ALL_STARTS) -> Iterator[Document]:
     """The documents of the payload lists' IOVs that start in a range, in the order of the lists and then by start."""
     names = {payload_list.id: payload_list.name for payload_list in lists}
-    rows = past_iovs(lists, starts)
+    rows = iovs_of(lists, starts)
     return documents_from(
         PayloadIOVDocument, (row | {"payload_list__name": names[row["payload_list_id"]]} for row in rows)
     )

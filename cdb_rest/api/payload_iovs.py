@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.db.models import QuerySet, Sum
+from django.db.models import Model, QuerySet, Sum
 from django.http import HttpResponse, HttpResponseBase
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
@@ -19,7 +19,7 @@ from cdb_rest.api.base.views import OptionalBodyView, Statement
 from cdb_rest.api.base.writes import WRITE_PARAMETERS, read_origin, respond_to_write
 from cdb_rest.api.examples import PAYLOAD_IOV, page_of
 from cdb_rest.api.plans import CutsDocument, cuts_document
-from cdb_rest.models import PayloadIOV, PayloadList
+from cdb_rest.models import ListedPayloadIOV, PayloadIOV, PayloadList
 from cdb_rest.parsing.fields import Input, NumberField, PayloadURLField, RevisionField, TextField, read_body
 from cdb_rest.parsing.parameters import parse_flag, parse_moment, parse_number
 from cdb_rest.rules.errors import PayloadIOVNotFoundError, invalid_field
@@ -89,13 +89,25 @@ class PayloadIOVAttachInput(Input):
     piov_id = NumberField()
 
 
+def _lists(selected: dict[str, str]) -> QuerySet[PayloadList]:
+    """The payload lists that the filters select."""
+    columns = {"payload_list": "name", "global_tag": "global_tag__name", "payload_type": "payload_type__name"}
+    return PayloadList.objects.filter(**{columns[name]: value for name, value in selected.items()})
+
+
+def _rows_for(selected: dict[str, str]) -> QuerySet[Model]:
+    """The rows from which the filters select: those of all lists, if one of the selected lists shares rows."""
+    is_sharing = _lists(selected).filter(base_list_id__isnull=False).exists()
+    return ListedPayloadIOV.objects.all() if is_sharing else PayloadIOV.objects.all()
+
+
 def _count_iovs(selected: dict[str, str]) -> int:
     """The number of IOVs that the filters select, from the counts stored in the payload lists.
 
-    Without filters, it includes the detached IOVs, for which it counts rows.
+    Without filters, it is that of the stored IOVs: those that lists share count once. It includes the detached ones, for which it
+    counts rows.
     """
-    columns = {"payload_list": "name", "global_tag": "global_tag__name", "payload_type": "payload_type__name"}
-    lists = PayloadList.objects.filter(**{columns[name]: value for name, value in selected.items()})
+    lists = _lists(selected) if selected else PayloadList.objects.filter(base_list_id=None)
     attached = lists.aggregate(total=Sum("iov_count"))["total"] or 0
     return int(attached) + (0 if selected else PayloadIOV.objects.filter(payload_list=None).count())
 
@@ -103,6 +115,7 @@ def _count_iovs(selected: dict[str, str]) -> int:
 PAYLOAD_IOVS = Browser(
     shape=PayloadIOVDocument,
     rows=PayloadIOV.objects.all,
+    rows_for=_rows_for,
     search=("payload_url",),
     sort={
         "id": "id",

@@ -28,15 +28,14 @@ from cdb_rest.api.nested import (
     documents_of_lists,
     with_iovs,
 )
-from cdb_rest.api.payload_iovs import PayloadIOVDocument
 from cdb_rest.exports.export import Selection, check_payload_types, find_source
 from cdb_rest.exports.validity import ValidRow, overlaid, valid_rows
-from cdb_rest.history.contents import find_past, past_lists
+from cdb_rest.history.contents import find_past, past_lists, present_lists
 from cdb_rest.http.caching import Resource, combined, conditional_get
 from cdb_rest.http.lookup import read_tags
 from cdb_rest.lookup.model import State, past_state
 from cdb_rest.lookup.shared_reads import read_state
-from cdb_rest.models import PayloadIOV, PayloadList
+from cdb_rest.models import PayloadList
 from cdb_rest.parsing.parameters import PAST, PAYLOAD_TYPES, parse_as_of, parse_moment, parse_payload_types, parse_tag
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import invalid_field
@@ -139,18 +138,12 @@ def _with_iovs(lists: Iterator[Document], iovs: ByParent) -> Iterator[Element]:
 def _present(asked: Range) -> tuple[State, Iterator[Document], Iterator[Document]]:
     state = read_state(asked.tag, None)
     lists = PayloadList.objects.filter(global_tag__name=asked.tag)
-    iovs = PayloadIOV.objects.filter(
-        payload_list__global_tag__name=asked.tag, comb_iov__range=(asked.first.combined, asked.last.combined)
-    )
     if asked.payload_types:
         check_payload_types(asked.payload_types)
         lists = lists.filter(payload_type__name__in=asked.payload_types)
-        iovs = iovs.filter(payload_list__payload_type__name__in=asked.payload_types)
-    return (
-        state,
-        stream_documents(NestedPayloadList, lists.order_by("id")),
-        stream_documents(PayloadIOVDocument, iovs.order_by("payload_list_id", "comb_iov")),
-    )
+    lists = lists.order_by("id")
+    iovs = documents_of_iovs(present_lists(lists), (asked.first, asked.last))
+    return state, stream_documents(NestedPayloadList, lists), iovs
 
 
 def _past(asked: Range, as_of: AsOf) -> tuple[State, Iterator[Document], Iterator[Document]]:

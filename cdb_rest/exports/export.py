@@ -11,14 +11,13 @@ from cdb_rest import named_sql
 from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.exports.copy_out import stream_copy
-from cdb_rest.history.contents import Past, find_past, past_lists
-from cdb_rest.models import GlobalTag
+from cdb_rest.history.contents import Past, TagList, find_past, past_lists, present_lists, rows_of
+from cdb_rest.models import GlobalTag, PayloadList
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import GlobalTagNotFoundError, PayloadTypeNotFoundError
 from cdb_rest.rules.moment import Interval, Mode, Moment
 
 ROWS = named_sql.load("export_rows")
-PAST_ROWS = named_sql.load("export_past_rows")
 SETTINGS = named_sql.load("export_settings")
 MISSING_TYPE = named_sql.load("missing_payload_type")
 
@@ -52,12 +51,11 @@ class Selection:
 class Source:
     """The state of the global tag that an export reads; `past` is None for the present.
 
-    `rows` is the statement of the rows, and `values` are its parameters, except for the window.
+    `values` are the parameters of the statement `ROWS`, except for the window.
     """
 
     revision: int
     past: Past | None
-    rows: str
     values: Mapping[str, object]
 
 
@@ -67,18 +65,25 @@ def find_source(selection: Selection) -> Source:
     Raises `GlobalTagNotFoundError` or `PayloadTypeNotFoundError`; for the past also `RevisionNotFoundError` or
     `RevisionPrunedError`.
     """
-    values: dict[str, object] = {"payload_types": list(selection.payload_types) or None}
+    wanted = selection.payload_types
     if selection.as_of is not None:
         past = find_past(selection.global_tag, selection.as_of)
-        if selection.payload_types:
-            check_payload_types(selection.payload_types, {item.payload_type for item in past_lists(past)})
-        return Source(past.revision, past, PAST_ROWS, values | {"tag_id": past.tag_id, "number": past.number})
+        lists = past_lists(past)
+        check_payload_types(wanted, {item.payload_type for item in lists})
+        return Source(past.revision, past, _values(lists, wanted))
     found = GlobalTag.objects.filter(name=selection.global_tag).values_list("id", "revision").first()
     if found is None:
         raise GlobalTagNotFoundError(selection.global_tag)
     tag_id, revision = found
-    check_payload_types(selection.payload_types)
-    return Source(revision, None, ROWS, values | {"tag_id": tag_id})
+    check_payload_types(wanted)
+    return Source(revision, None, _values(present_lists(PayloadList.objects.filter(global_tag=tag_id)), wanted))
+
+
+def _values(lists: list[TagList], wanted: Collection[str]) -> dict[str, object]:
+    """The lists of the wanted payload types, all if it is empty, in the order of an export: by payload type in byte order."""
+    chosen = [item for item in lists if not wanted or item.payload_type in wanted]
+    chosen.sort(key=lambda item: item.payload_type.encode())
+    return {"payload_types": [item.payload_type for item in chosen], **rows_of(chosen)}
 
 
 def check_payload_types(names: Collection[str], known: Collection[str] = ()) -> None:
@@ -107,7 +112,7 @@ def export(
         note_source(source)
         with connection.cursor() as cursor:
             cursor.execute(SETTINGS, {"milliseconds": str(settings.CDB_EXPORT_TIMEOUT_SECONDS * 1000)})
-        statement = STATEMENTS[form].replace("{rows}", source.rows)
+        statement = STATEMENTS[form].replace("{rows}", ROWS)
         values = window_values(selection.window) | dict(source.values) | {"mode": settings.CDB_IOV_MODE}
         with stream_copy(statement, values) as chunks:
             yield from chunks

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.db import connection
 
-from cdb_rest.exports.export import SETTINGS, Source, window_values
+from cdb_rest.exports.export import ROWS, SETTINGS, Source, window_values
 from cdb_rest.history.contents import stream_rows
 from cdb_rest.rules.moment import Interval, Mode, Moment
 
@@ -31,7 +31,7 @@ def valid_rows(source: Source, window: Interval) -> Iterator[ValidRow]:
     mode = Mode(settings.CDB_IOV_MODE)
     with connection.cursor() as cursor:
         cursor.execute(SETTINGS, {"milliseconds": None})
-    rows = stream_rows(source.rows, window_values(window) | dict(source.values))
+    rows = stream_rows(ROWS, window_values(window) | dict(source.values))
     row = next(rows, None)
     while row is not None:
         following = next(rows, None)

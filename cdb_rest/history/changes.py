@@ -5,15 +5,16 @@ from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any
 
-from cdb_rest.history.contents import PastList, lists_at, stream_rows
+from cdb_rest.history.contents import TagList, lists_at, stream_rows
 from cdb_rest.models import PAYLOAD_COLUMNS, ChangeAction, GlobalTagChange
 from cdb_rest.models.payload_iov import load_statement
 from cdb_rest.rules.errors import RevisionPrunedError
 
 ROWS = load_statement("change_rows")
 Rows = Iterator[dict[str, Any]]
-# The id of a payload list, and its versions before and after a change, None if it was not in the tag.
-Versions = tuple[int, int | None, int | None]
+# The id of a payload list, the id of the list that has its rows, and the versions of the latter before and after a change, None
+# if the list was not in the tag.
+Versions = tuple[int, int, int | None, int | None]
 
 
 def read_change(
@@ -55,18 +56,18 @@ def read_change(
     return before, after, _read_rows(was, now) if most is None else _first_rows(was, now, most)
 
 
-def _add_lists(side: dict[str, Any], lists: list[PastList]) -> None:
+def _add_lists(side: dict[str, Any], lists: list[TagList]) -> None:
     if lists:
         side["payload_lists"] = {payload_list.payload_type: payload_list.name for payload_list in lists}
 
 
-def _read_rows(was: dict[int, PastList], now: dict[int, PastList]) -> Iterator[tuple[str, Rows]]:
+def _read_rows(was: dict[int, TagList], now: dict[int, TagList]) -> Iterator[tuple[str, Rows]]:
     values = _values(["before", "after"], _changed(was, now))
     for side, rows in groupby(stream_rows(ROWS, values), key=itemgetter("side")):
         yield side, _documents(rows, was | now)
 
 
-def _first_rows(was: dict[int, PastList], now: dict[int, PastList], most: int) -> Iterator[tuple[str, Rows]]:
+def _first_rows(was: dict[int, TagList], now: dict[int, TagList], most: int) -> Iterator[tuple[str, Rows]]:
     """The first rows of each side. A change may have millions, and a statement sorts the rows of all of its lists."""
     changed = _changed(was, now)
     for side, lists in (("before", was), ("after", now)):
@@ -83,26 +84,33 @@ def _growing(lists: list[Versions]) -> Iterator[list[Versions]]:
         lists, size = lists[size:], size * 2
 
 
-def _changed(was: dict[int, PastList], now: dict[int, PastList]) -> list[Versions]:
+def _changed(was: dict[int, TagList], now: dict[int, TagList]) -> list[Versions]:
     """The payload lists that have changed, by id."""
-    found = [
-        (item, was[item].version if item in was else None, now[item].version if item in now else None)
-        for item in sorted({*was, *now})
-    ]
-    return [item for item in found if item[1] != item[2]]
+    found = []
+    for item in sorted({*was, *now}):
+        before, after = was.get(item), now.get(item)
+        if before is not None and after is not None:
+            # A list that shared rows before has copies of them, in the version in which it shared them.
+            found.append((item, item, before.version, after.version))
+        elif before is not None:
+            found.append((item, before.rows_list_id, before.rows_version, None))
+        elif after is not None:
+            found.append((item, after.rows_list_id, None, after.rows_version))
+    return [item for item in found if item[2] != item[3]]
 
 
 def _values(sides: list[str], lists: list[Versions]) -> dict[str, Any]:
     """The parameters of `change_rows` (sql/past.sql)."""
     return {
         "sides": sides,
-        "list_ids": [one for one, _, _ in lists],
-        "befores": [before for _, before, _ in lists],
-        "afters": [after for _, _, after in lists],
+        "list_ids": [one for one, _, _, _ in lists],
+        "rows_list_ids": [rows for _, rows, _, _ in lists],
+        "befores": [before for _, _, before, _ in lists],
+        "afters": [after for _, _, _, after in lists],
     }
 
 
-def _documents(rows: Rows, lists: dict[int, PastList]) -> Rows:
+def _documents(rows: Rows, lists: dict[int, TagList]) -> Rows:
     return (_document(lists[row["payload_list_id"]].name, row) for row in rows)
 
 

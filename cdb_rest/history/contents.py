@@ -9,12 +9,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.db import connection
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.db.models.lookups import GreaterThanOrEqual
 
 from cdb_rest import named_sql
 from cdb_rest.connections.postgresql import fetch_all
-from cdb_rest.models import ChangeAction, GlobalTag, GlobalTagChange
+from cdb_rest.models import ChangeAction, GlobalTag, GlobalTagChange, PayloadList
 from cdb_rest.models.payload_iov import load_statement
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import GlobalTagNotFoundError, RevisionNotFoundError, RevisionPrunedError, quoted
@@ -79,22 +80,27 @@ def missing_revision(tag: str, as_of: AsOf) -> GlobalTagNotFoundError | Revision
     return RevisionNotFoundError(f"{as_of} of global tag {quoted(tag)}") if is_known else GlobalTagNotFoundError(tag)
 
 
-PAYLOAD_LISTS = named_sql.load("past_payload_lists")
-PAYLOAD_IOVS = load_statement("past_payload_iovs")
+PAYLOAD_LISTS = named_sql.load("payload_lists_after")
+PAYLOAD_IOVS = load_statement("payload_iovs_of")
 COUNTS = named_sql.load("past_counts")
 GLOBAL_TAG = named_sql.load("past_global_tag")
 # A range that contains the starts of all IOVs.
 ALL_STARTS = (Moment(0, 0), END_OF_TIME)
 
 
-class PastList(NamedTuple):
-    """A payload list of a tag in the past. `version` is its version of then; `created` is when the list was created."""
+class TagList(NamedTuple):
+    """A payload list of a tag, now or in the past. `version` is its version then; `created` is when the list was created.
+
+    `rows_list_id` and `rows_version` are the list and the version that have its rows (`cdb_rest.models.PayloadList`).
+    """
 
     id: int
     name: str
     payload_type: str
     created: datetime
     version: int
+    rows_list_id: int
+    rows_version: int
 
 
 class PastTag(NamedTuple):
@@ -119,14 +125,20 @@ def past_tag(past: Past) -> PastTag:
     return PastTag(*rows[0])
 
 
-def past_lists(past: Past) -> list[PastList]:
+def present_lists(lists: QuerySet[PayloadList]) -> list[TagList]:
+    """Payload lists as they are now, in the order of the queryset."""
+    columns = ("id", "name", "payload_type__name", "created", "version", "rows_list_id", "rows_version")
+    return [TagList(*row) for row in lists.values_list(*columns)]
+
+
+def past_lists(past: Past) -> list[TagList]:
     """The payload lists that the tag had, ordered by id."""
     return lists_at(past.tag_id, past.number)
 
 
-def lists_at(tag_id: int, number: int) -> list[PastList]:
+def lists_at(tag_id: int, number: int) -> list[TagList]:
     """The payload lists that a tag had after the change with that number, ordered by id."""
-    return [PastList(*row) for row in fetch_all(PAYLOAD_LISTS, {"tag_id": tag_id, "number": number})]
+    return [TagList(*row) for row in fetch_all(PAYLOAD_LISTS, {"tag_id": tag_id, "number": number})]
 
 
 def past_counts(past: Past) -> tuple[int, int]:
@@ -135,7 +147,7 @@ def past_counts(past: Past) -> tuple[int, int]:
     return lists, iovs
 
 
-def past_iovs(lists: Sequence[PastList], starts: tuple[Moment, Moment] = ALL_STARTS) -> Iterator[dict[str, Any]]:
+def iovs_of(lists: Sequence[TagList], starts: tuple[Moment, Moment] = ALL_STARTS) -> Iterator[dict[str, Any]]:
     """The IOVs of the lists in their versions, in the order of the lists and then by start, by columns.
 
     `starts` are the first and the last moment at which they may start. They have the columns of `PayloadIOV`, except
@@ -144,11 +156,19 @@ def past_iovs(lists: Sequence[PastList], starts: tuple[Moment, Moment] = ALL_STA
     """
     values = {
         "list_ids": [payload_list.id for payload_list in lists],
-        "versions": [payload_list.version for payload_list in lists],
+        **rows_of(lists),
         "first": starts[0].combined,
         "last": starts[1].combined,
     }
     yield from stream_rows(PAYLOAD_IOVS, values)
+
+
+def rows_of(lists: Sequence[TagList]) -> dict[str, list[int]]:
+    """Where the rows of lists are, as parameters of statements: `rows_list_ids` and `rows_versions`."""
+    return {
+        "rows_list_ids": [payload_list.rows_list_id for payload_list in lists],
+        "rows_versions": [payload_list.rows_version for payload_list in lists],
+    }
 
 
 def stream_rows(statement: str, values: dict[str, Any], size: int = 2000) -> Iterator[dict[str, Any]]:

@@ -8,7 +8,7 @@ from cdb_rest.models.change import ChangeAction, GlobalTagChange
 from cdb_rest.models.global_tag import GlobalTag, GlobalTagStatus
 from cdb_rest.models.history import DeletedGlobalTag, PayloadIOVHistory, PayloadListMembership, PayloadListVersion
 from cdb_rest.models.internal import DatabaseProperty, IdempotencyRecord, Restoration
-from cdb_rest.models.payload_iov import PAYLOAD_COLUMNS, PayloadIOV
+from cdb_rest.models.payload_iov import PAYLOAD_COLUMNS, ListedPayloadIOV, PayloadIOV
 from cdb_rest.models.payload_list import PayloadList, PayloadType
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "GlobalTagChange",
     "GlobalTagStatus",
     "IdempotencyRecord",
+    "ListedPayloadIOV",
     "PayloadIOV",
     "PayloadIOVHistory",
     "PayloadList",

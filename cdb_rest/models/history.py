@@ -23,6 +23,7 @@ from django.db import models
 from django.db.models import F, Func
 from django.db.models.functions import Now
 
+from cdb_rest.models.payload_list import base_constraint, base_index
 from cdb_rest.rules.names import LIST_NAME_LENGTH, NAME_LENGTH, REVISION_LENGTH, TEXT_LENGTH
 
 # The versions that an area contains are added_in to removed_in - 1. In the tree, they are counted from 1.
@@ -32,7 +33,8 @@ FORK_NODE = Func(F("added_in"), F("removed_in"), function="cdb_fork_node", outpu
 class PayloadListVersion(models.Model):
     """A version of a payload list: the number of the change that created it (`GlobalTagChange.number`).
 
-    `iov_count` is the number of IOVs after the change. Version 0 has no row if the list was created empty.
+    `iov_count` is the number of IOVs after the change. Version 0 has no row if the list was created empty. A version with a base
+    has the rows of that version of that list (`PayloadList`).
     """
 
     pk = models.CompositePrimaryKey("payload_list_id", "number")
@@ -40,11 +42,17 @@ class PayloadListVersion(models.Model):
     number = models.BigIntegerField()
     version = models.IntegerField()
     iov_count = models.BigIntegerField()
+    base_list_id = models.BigIntegerField(null=True, editable=False)
+    base_version = models.IntegerField(null=True, editable=False)
 
     class Meta:
         db_table = "PayloadListVersion"
         # To find the change that created a version. The primary key is for the opposite.
-        indexes = [models.Index(fields=["payload_list_id", "version"], name="payload_list_version")]
+        indexes = [
+            models.Index(fields=["payload_list_id", "version"], name="payload_list_version"),
+            base_index("payload_list_version_of_base"),
+        ]
+        constraints = [base_constraint("payload_list_version_base")]
 
     def __str__(self) -> str:
         return f"version {self.version} of payload list {self.payload_list_id}"

@@ -106,6 +106,33 @@ class PayloadIOV(models.Model):
         return f"{self.payload_url} [{self.major_iov},{self.minor_iov} to {self.major_iov_end},{self.minor_iov_end}]"
 
 
+class ListedPayloadIOV(models.Model):
+    """A row of a payload list, also of one that shares the rows of another list: a view with the columns of `PayloadIOV`.
+
+    A row that several lists share is in the view once for each of them.
+    """
+
+    payload_url = models.CharField(max_length=TEXT_LENGTH)
+    checksum = models.CharField(max_length=TEXT_LENGTH)
+    size = models.BigIntegerField()
+    major_iov = models.BigIntegerField()
+    minor_iov = models.BigIntegerField()
+    major_iov_end = models.BigIntegerField()
+    minor_iov_end = models.BigIntegerField()
+    comb_iov = models.DecimalField(max_digits=38, decimal_places=19)
+    extra = models.CharField(max_length=REVISION_LENGTH, null=True)  # noqa: DJ001 -- as in PayloadIOV
+    payload_list = models.ForeignKey(PayloadList, on_delete=models.DO_NOTHING, related_name="listed_iovs")
+    created = models.DateTimeField()
+    updated = models.DateTimeField()
+
+    class Meta:
+        db_table = "ListedPayloadIOV"
+        managed = False
+
+    def __str__(self) -> str:
+        return f"{self.payload_url} in payload list {self.payload_list_id}"
+
+
 def payload_of(iov: PayloadIOV) -> dict[str, Any]:
     """The values of an IOV's payload columns, by column name."""
     return {column: getattr(iov, column) for column in PAYLOAD_COLUMNS.values()}

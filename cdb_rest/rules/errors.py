@@ -193,6 +193,10 @@ class PayloadListNotEmptyError(CdbError, status=409, code="payload_list_not_empt
     """The payload list cannot be deleted, because it has IOVs."""
 
 
+class PayloadIOVSharedError(CdbError, status=409, code="payload_iov_shared"):
+    """The IOV cannot be moved to another payload list, because clones share the rows of its list."""
+
+
 class ChangeNotFoundError(NotFoundError, status=404, code="change_not_found"):
     """The tag's change log has no entry with this revision."""
 

@@ -14,7 +14,6 @@ from cdb_rest.models import (
     PayloadList,
     PayloadType,
 )
-from cdb_rest.models.payload_iov import load_statement
 from cdb_rest.rules.access import BY_THE_SYSTEM, All, Origin, Role
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import (
@@ -29,14 +28,14 @@ from cdb_rest.rules.errors import (
 from cdb_rest.rules.names import NAME_LENGTH, check_new_name
 from cdb_rest.rules.status import Action, Status, check_status_change, check_status_name, role_for_status
 from cdb_rest.writes.change_log import Changes
-from cdb_rest.writes.history import drop_history, in_other_tags, supersede_lists
-from cdb_rest.writes.locks import check_tag, lock_global_tag, lock_global_tags_shared, lock_past
+from cdb_rest.writes.history import drop_history, needed_elsewhere, supersede_lists
+from cdb_rest.writes.locks import check_tag, keeps_history, lock_global_tag, lock_global_tags_shared, lock_past
 from cdb_rest.writes.restorations import check_not_retired
 from cdb_rest.writes.transactions import write
 
 APPLY_DEFERRED_COUNTS = named_sql.load("apply_deferred_counts")
-CLONE = load_statement("clone_global_tag")
-CLONE_PAST = load_statement("clone_past")
+CLONE = named_sql.load("clone_global_tag")
+CLONE_PAST = named_sql.load("clone_past")
 
 
 @write
@@ -113,7 +112,9 @@ def add_global_tag(*, name: str, status: str, author: str, description: str) -> 
 def clone_global_tag(
     *, source: str, target: str, author: str | None = None, as_of: AsOf | None = None, origin: Origin = BY_THE_SYSTEM
 ) -> GlobalTag:
-    """Create the unlocked tag `target` with copies of all lists and IOVs of `source`, which may have any status.
+    """Create the unlocked tag `target` with the contents of `source`, which may have any status.
+
+    The new lists share the rows of the lists of `source` until they are written to.
 
     Without `author`, the author of the copy is the actor, cut after `NAME_LENGTH` characters.
 
@@ -124,9 +125,9 @@ def clone_global_tag(
     origin.principal.require(Role.MANAGER, target, All.ALL)
     author = origin.actor[:NAME_LENGTH] if author is None else author
     if as_of is None:
-        clone, changes, revision = _copy_present(source, target, author)
+        clone, changes, revision = _share_present(source, target, author)
     else:
-        clone, changes, revision = _copy_past(lock_past(source, as_of), target, author)
+        clone, changes, revision = _share_past(lock_past(source, as_of), target, author)
     change = changes.of_tag(clone.id)
     change.source = {"clone_of": {"global_tag": source, "revision": revision}}
     for payload_list in PayloadList.objects.filter(global_tag=clone):
@@ -139,7 +140,7 @@ def clone_global_tag(
     return _get(clone.id)
 
 
-def _copy_present(source: str, target: str, author: str) -> tuple[GlobalTag, Changes, int]:
+def _share_present(source: str, target: str, author: str) -> tuple[GlobalTag, Changes, int]:
     original = GlobalTag.objects.filter(name=source).first()
     if original is None or not lock_global_tags_shared([original.id]):
         raise GlobalTagNotFoundError(source)
@@ -150,10 +151,13 @@ def _copy_present(source: str, target: str, author: str) -> tuple[GlobalTag, Cha
     with connection.cursor() as cursor:
         cursor.execute(CLONE, {"source_id": original.id, "target_id": clone.id})
         [(revision,)] = cursor.fetchall()
+    if not keeps_history(source, revision):
+        # More was written in the meantime, and the revision was pruned already.
+        raise ConcurrentChangeError(f"Global tag {source} changed at the same moment; try again.")
     return clone, changes, revision
 
 
-def _copy_past(past: Past, target: str, author: str) -> tuple[GlobalTag, Changes, int]:
+def _share_past(past: Past, target: str, author: str) -> tuple[GlobalTag, Changes, int]:
     original, lists = past_tag(past), past_lists(past)
     kinds = {payload_list.payload_type for payload_list in lists}
     missing = kinds - set(PayloadType.objects.filter(name__in=kinds).values_list("name", flat=True))
@@ -170,8 +174,8 @@ def _copy_past(past: Past, target: str, author: str) -> tuple[GlobalTag, Changes
     }
     with connection.cursor() as cursor:
         cursor.execute(CLONE_PAST, values | {"target_id": clone.id})
-        [(has_history, copied)] = cursor.fetchall()
-    if not has_history or copied != len(lists):
+        [(has_history, shared)] = cursor.fetchall()
+    if not has_history or shared != len(lists):
         # The revision was pruned, or a payload type deleted, since the statements above.
         raise ConcurrentChangeError(f"The past of global tag {past.tag} changed at the same moment; try again.")
     return clone, changes, past.revision
@@ -210,8 +214,8 @@ def delete_global_tag(*, name: str, keep_history: bool = True, origin: Origin = 
     check_tag(tag, Action.DELETE, origin)
     lists = list(PayloadList.objects.filter(global_tag=tag).order_by("id").select_for_update())
     ids = [payload_list.id for payload_list in lists]
-    # The past of other tags in which a list was before needs its rows in any case.
-    supersede_lists(ids if keep_history else in_other_tags(tag.id, ids))
+    # The past of other tags in which a list was before needs its rows in any case, and so do clones.
+    supersede_lists(ids if keep_history else needed_elsewhere(tag.id, ids))
     if keep_history:
         DeletedGlobalTag.objects.create(
             id=tag.id, name=tag.name, author=tag.author, description=tag.description, created=tag.created

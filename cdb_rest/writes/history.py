@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import connection
 
-from cdb_rest.models import GlobalTagChange, PayloadIOV, PayloadList, PayloadListMembership
+from cdb_rest.models import GlobalTagChange, PayloadIOV, PayloadList, PayloadListMembership, PayloadListVersion
 from cdb_rest.models.payload_iov import load_statement
 from cdb_rest.rules.moment import Moment
 from cdb_rest.rules.timeline import superseded_areas
@@ -84,10 +84,13 @@ def supersede_lists(ids: Sequence[int]) -> None:
         cursor.execute(STORE_LISTS, {"list_ids": list(ids)})
 
 
-def in_other_tags(tag_id: int, list_ids: Sequence[int]) -> list[int]:
-    """Those of the payload lists that were attached to another tag before."""
+def needed_elsewhere(tag_id: int, list_ids: Sequence[int]) -> list[int]:
+    """Those of the payload lists that were attached to another tag before, or whose rows other lists share or have shared."""
     members = PayloadListMembership.objects.filter(payload_list_id__in=list_ids).exclude(tag_id=tag_id)
-    return list(members.values_list("payload_list_id", flat=True).distinct())
+    needed = set(members.values_list("payload_list_id", flat=True))
+    for users in (PayloadList, PayloadListVersion):
+        needed.update(users.objects.filter(base_list_id__in=list_ids).values_list("base_list_id", flat=True))
+    return sorted(needed)
 
 
 def drop_history(tag_id: int) -> None:

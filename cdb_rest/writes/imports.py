@@ -26,6 +26,7 @@ from cdb_rest.writes.payload_lists import create_lists
 from cdb_rest.writes.payload_types import add_payload_type
 from cdb_rest.writes.placing import Placement, Plan
 from cdb_rest.writes.rows import set_interval
+from cdb_rest.writes.sharing import unshare
 from cdb_rest.writes.transactions import write
 
 # Rows that the interval rule places in one step; limits the memory.
@@ -193,7 +194,8 @@ def _insert(
     is_large = total > ROWS_AT_ONCE
     if options.in_order and is_large:
         raise InvalidInputError(f"A file whose rows are applied in order has at most {ROWS_AT_ONCE:,} rows.")
-    if is_large and not has_limits and not payload_list.payload_iovs.exists():
+    if is_large and not has_limits and payload_list.iov_count == 0:
+        unshare([payload_list])
         # There are no rows to cut, so one statement is enough.
         import_file.insert_into_empty_list(report.payload_type, payload_list)
         changes.of_list(payload_list, added=rows.count)

@@ -2,7 +2,7 @@
 
 from django.db.models import Max
 
-from cdb_rest.models import ChangeAction, GlobalTag, PayloadIOV
+from cdb_rest.models import ChangeAction, GlobalTag, ListedPayloadIOV
 from cdb_rest.rules.access import BY_THE_SYSTEM, All, Origin, Role
 from cdb_rest.rules.errors import TagLimitError
 from cdb_rest.rules.moment import AFTER_ALL, Interval, Moment
@@ -73,7 +73,7 @@ def check_largest(tag: GlobalTag, interval: Interval) -> None:
 
 def check_list(tag: GlobalTag, list_id: int) -> None:
     """Raise `TagLimitError` if a payload list that comes into a tag, or leaves it, has IOVs beyond the limits of the tag."""
-    rows = PayloadIOV.objects.filter(payload_list=list_id)
+    rows = ListedPayloadIOV.objects.filter(payload_list=list_id)
     first = rows.order_by("comb_iov").first() if tag.closed is not None else None
     if first is not None:
         check_closed(tag, Moment(first.major_iov, first.minor_iov))

@@ -64,11 +64,15 @@ def lock_past(tag: str, as_of: AsOf) -> Past:
     Raises the errors of `find_past`.
     """
     past = find_past(tag, as_of)
-    with connection.cursor() as cursor:
-        cursor.execute(LOCK_REVISION, {"tag": past.tag, "revision": past.revision})
-        [(has_history,)] = cursor.fetchall()
-    check_readable(past.tag, past.revision, has_history=has_history, is_deleted=False)
+    check_readable(past.tag, past.revision, has_history=keeps_history(past.tag, past.revision), is_deleted=False)
     return past
+
+
+def keeps_history(tag: str, revision: int) -> bool:
+    """Lock a revision against the loss of its history. Returns whether it has it; also if the tag was never recorded."""
+    with connection.cursor() as cursor:
+        cursor.execute(LOCK_REVISION, {"tag": tag, "revision": revision})
+        return all(has_history for (has_history,) in cursor.fetchall())
 
 
 def lock_payload_lists(names: Collection[str]) -> dict[str, PayloadList]:

@@ -3,13 +3,14 @@
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from cdb_rest.history.contents import PastList, past_iovs
+from cdb_rest.history.contents import TagList, iovs_of
 from cdb_rest.models import PAYLOAD_COLUMNS, PayloadIOV, PayloadList
 from cdb_rest.models.payload_iov import payload_of
 from cdb_rest.rules.moment import Moment
 from cdb_rest.writes.change_log import Changes
 from cdb_rest.writes.history import ListChange, next_version, supersede
 from cdb_rest.writes.rows import insert_rows, place_rows
+from cdb_rest.writes.sharing import stored_rows, unshare
 
 INTERVAL_COLUMNS = ("major_iov", "minor_iov", "major_iov_end", "minor_iov_end")
 COLUMNS = (*INTERVAL_COLUMNS, *PAYLOAD_COLUMNS.values())
@@ -25,11 +26,11 @@ class PastRows:
     target and adds to it. A row whose interval changes counts as both.
     """
 
-    def __init__(self, target: PayloadList | None, past: PastList) -> None:
-        stored = PayloadIOV.objects.filter(payload_list=target).order_by("comb_iov") if target else []
-        self._stored = {_start(iov): iov for iov in stored}
+    def __init__(self, target: PayloadList | None, past: TagList) -> None:
+        self._target, self._past = target, past
+        self._stored = {_start(iov): iov for iov in (stored_rows(target) if target else [])}
         # In the order of their starts. A row that the target has is the object in `_stored`, any other one a new object.
-        self._wanted = [self._row(columns) for columns in past_iovs([past])]
+        self._wanted = [self._row(columns) for columns in iovs_of([past])]
         self._unchanged = {iov.id for iov in self._wanted if self._stored.get(_start(iov)) is iov}
         self.count = len(self._wanted)
         self.removed = len(self._stored) - len(self._unchanged)
@@ -59,6 +60,9 @@ class PastRows:
         the list, or if no IOV has that id now. Otherwise it gets a new id. Call it only once, and only if the rows
         `differ`.
         """
+        if self._target is not None and unshare([self._target]):
+            # What differs is the same, but the copies have other ids.
+            PastRows.__init__(self, self._target, self._past)
         coming = [iov for iov in self._wanted if self._stored.get(_start(iov)) is not iov]
         reused = self._lock_reusable(coming)
         placed = [iov for iov in coming if iov.id in reused]

@@ -10,6 +10,7 @@ from cdb_rest.rules.access import BY_THE_SYSTEM, All, Origin, Role
 from cdb_rest.rules.errors import (
     ConcurrentChangeError,
     PayloadIOVNotFoundError,
+    PayloadIOVSharedError,
     PayloadListNotFoundError,
     quoted,
 )
@@ -28,6 +29,7 @@ from cdb_rest.writes.locks import (
 )
 from cdb_rest.writes.placing import Placement, Plan, remove_row
 from cdb_rest.writes.rows import check_interval, interval_of
+from cdb_rest.writes.sharing import is_shared, shares, unshare
 from cdb_rest.writes.transactions import write
 
 
@@ -63,11 +65,12 @@ def attach_payload_iov(*, payload_list: str, iov_id: int, origin: Origin = BY_TH
     An open IOV detaches all later IOVs of the list, unlike in a bulk insert.
 
     If the IOV is in this list already, nothing changes. Nor does it if the same payload is valid in the whole interval: then the
-    IOV stays where it is. An IOV of another list is moved; then the status of that list's tag must permit the removal, too.
+    IOV stays where it is. An IOV of another list is moved; then the status of that list's tag must permit the removal, too, and
+    no other list may share it.
 
     Raises `PayloadListNotFoundError`, `PayloadIOVNotFoundError`, `InvalidInputError` for an empty interval,
     `OverlapError` if existing intervals of a protected tag would change, `TagLockedError`, `TagFrozenError`,
-    `ConcurrentChangeError` if another request attached the IOV or its list elsewhere at the same moment,
+    `PayloadIOVSharedError`, `ConcurrentChangeError` if another request attached the IOV or its list elsewhere at the same moment,
     and those of missing permissions.
     """
     current = PayloadIOV.objects.filter(id=iov_id).values_list("payload_list__name", flat=True)
@@ -78,7 +81,7 @@ def attach_payload_iov(*, payload_list: str, iov_id: int, origin: Origin = BY_TH
         raise PayloadListNotFoundError(payload_list)
     target = lists.pop(payload_list)
     iov = lock_payload_iov(iov_id)
-    if iov.payload_list_id == target.id:
+    if iov.payload_list_id == target.id or shares(target, iov):
         check_list_role(target, Action.ADD_IOV, origin)
         return Attachment(_get(iov_id), [], is_unchanged=True)
     source = next((item for item in lists.values() if item.id == iov.payload_list_id), None)
@@ -97,6 +100,11 @@ def attach_payload_iov(*, payload_list: str, iov_id: int, origin: Origin = BY_TH
         return Attachment(_get(placement.holder.iov.id), [], is_unchanged=True)
     changes = Changes()
     if source:
+        if is_shared(iov):
+            raise PayloadIOVSharedError(
+                f"Payload IOV {iov_id} is in payload list {source.name}, whose rows clones share, so it cannot be moved; "
+                "create a new one with the same payload."
+            )
         check_list(source, Action.REMOVE_IOV, origin)
         limits.check_closed(source.global_tag, interval_of(stored).start)
         remove_row(source, stored, changes)
@@ -121,6 +129,7 @@ def delete_payload_iov(
     """
     found = lock_payload_list_of(global_tag, payload_type)
     check_list(found, Action.REMOVE_IOV, origin)
+    unshare([found])
     iov = PayloadIOV.objects.filter(
         payload_list=found,
         comb_iov=start.combined,

@@ -127,7 +127,7 @@ def delete_payload_list(*, name: str, origin: Origin = BY_THE_SYSTEM) -> None:
     found = lock_payload_list(name)
     origin.principal.require(Role.MANAGER, None, found.payload_type.name)
     check_list(found, Action.REMOVE_LIST, origin)
-    if found.payload_iovs.exists():
+    if found.iov_count:
         raise PayloadListNotEmptyError(f"Payload list {name} still holds payload IOVs.")
     changes = Changes()
     changes.detach(found)

@@ -12,7 +12,7 @@ from operator import itemgetter
 
 from cdb_rest import named_sql
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
-from cdb_rest.models.payload_iov import has_payload, payload_of
+from cdb_rest.models.payload_iov import has_payload, load_statement, payload_of
 from cdb_rest.rules.errors import CdbError, OverlapError
 from cdb_rest.rules.moment import Interval, Moment
 from cdb_rest.rules.status import Action, check_permitted, is_protected
@@ -21,8 +21,10 @@ from cdb_rest.writes.change_log import Changes
 from cdb_rest.writes.history import ListChange, next_version, supersede
 from cdb_rest.writes.limits import check_closed, check_largest
 from cdb_rest.writes.rows import ROWS_NAMED, insert_rows, interval_of, place_rows, set_interval
+from cdb_rest.writes.sharing import unshare
 
 NEIGHBOURS = named_sql.load("neighbours")
+SHARED_NEIGHBOURS = load_statement("shared_neighbours")
 
 
 @dataclass(eq=False)
@@ -71,6 +73,8 @@ class Plan:
         clearing: bool = False,
         word: str = "row",
     ) -> None:
+        self._arguments = {"equal_starts": equal_starts, "protecting": protecting, "clearing": clearing, "word": word}
+        self._placements = placements
         self._word = word
         self._lists = {placement.payload_list.id: placement.payload_list for placement in placements}
         for placement in placements:
@@ -159,8 +163,12 @@ class Plan:
     def apply(self, changes: Changes) -> None:
         """Write the plan to the tables and add its changes to `changes`. New IOVs get their ids. Call it only once.
 
-        The caller must have removed IOVs that were in other lists from them (`remove_row`).
+        Lists that share rows get copies of them first. The caller must have removed IOVs that were in other lists from them
+        (`remove_row`).
         """
+        if unshare(self._lists.values()):
+            # The plan is about the shared rows; the copies have other ids.
+            Plan.__init__(self, self._placements, **self._arguments)
         rests = [row for timeline in self._timelines.values() for row in timeline.rows() if row.is_rest]
         for row in rests:
             row.iov = _copy(row.iov)
@@ -254,17 +262,18 @@ def _list_id(iov: PayloadIOV) -> int:
 
 def _neighbours(placements: Sequence[Placement]) -> list[PayloadIOV]:
     """The stored IOVs that the placements may affect, from one statement."""
+    shared = {item.payload_list.id for item in placements if item.payload_list.base_list_id is not None}
     ranges = list(_ranges(placements))
-    return list(
-        PayloadIOV.objects.raw(
-            NEIGHBOURS,
-            {
-                "list_ids": [list_id for list_id, _, _ in ranges],
-                "firsts": [first.combined for _, first, _ in ranges],
-                "lasts": [last.combined for _, _, last in ranges],
-            },
-        )
-    )
+    found: list[PayloadIOV] = []
+    for statement, part in (
+        (NEIGHBOURS, [item for item in ranges if item[0] not in shared]),
+        (SHARED_NEIGHBOURS, [item for item in ranges if item[0] in shared]),
+    ):
+        if part:
+            list_ids, firsts, lasts = zip(*part, strict=True)
+            starts = {"firsts": [one.combined for one in firsts], "lasts": [one.combined for one in lasts]}
+            found += PayloadIOV.objects.raw(statement, {"list_ids": list(list_ids)} | starts)
+    return found
 
 
 def _ranges(placements: Iterable[Placement]) -> Iterator[tuple[int, Moment, Moment]]:

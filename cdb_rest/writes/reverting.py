@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from cdb_rest.history.contents import PastList, past_lists
-from cdb_rest.models import ChangeAction, GlobalTag, PayloadIOV, PayloadList, PayloadType
+from cdb_rest.history.contents import TagList, past_lists
+from cdb_rest.models import ChangeAction, GlobalTag, PayloadList, PayloadType
 from cdb_rest.models.payload_iov import payload_of
 from cdb_rest.rules.access import BY_THE_SYSTEM, All, Origin, Role
 from cdb_rest.rules.as_of import AsOf
@@ -19,6 +19,7 @@ from cdb_rest.writes.locks import lock_global_tag, lock_past
 from cdb_rest.writes.past_rows import PastRows
 from cdb_rest.writes.payload_lists import create_lists, detach
 from cdb_rest.writes.rows import interval_of
+from cdb_rest.writes.sharing import stored_rows
 from cdb_rest.writes.transactions import write
 
 
@@ -91,11 +92,11 @@ class _Pair:
 
     payload_type: str
     present: PayloadList | None
-    past: PastList | None
+    past: TagList | None
     target: PayloadList | None
 
 
-def _lock_pairs(tag: GlobalTag, lists: Sequence[PastList]) -> list[_Pair]:
+def _lock_pairs(tag: GlobalTag, lists: Sequence[TagList]) -> list[_Pair]:
     """The lists of now and then by payload type, locked, except those of other tags."""
     ids = [payload_list.id for payload_list in lists]
     found = PayloadList.objects.filter(Q(global_tag=tag) | Q(id__in=ids, global_tag=None)).order_by("id")
@@ -130,12 +131,6 @@ def _plan(pair: _Pair) -> "_Plan | None":
     return plan if plan.replaces or (rows is not None and rows.differ) else None
 
 
-def _rows_of(payload_list: PayloadList | None) -> list[PayloadIOV]:
-    if payload_list is None:
-        return []
-    return list(PayloadIOV.objects.filter(payload_list=payload_list).order_by("comb_iov"))
-
-
 @dataclass(frozen=True)
 class _Plan:
     """The change for a payload type. `rows` are those of then, None if the target has them or if there was no list."""
@@ -151,8 +146,14 @@ class _Plan:
     def check_closed(self, tag: GlobalTag) -> None:
         """Raise `TagLimitError` if something else would be valid at a moment before `closed_until` of the tag."""
         present, target = self.pair.present, self.pair.target
-        before = _rows_of(present)
-        after = self.rows.wanted if self.rows is not None else _rows_of(target) if self.pair.past is not None else []
+        before = stored_rows(present) if present else []
+        after = (
+            self.rows.wanted
+            if self.rows is not None
+            else stored_rows(target)
+            if target and self.pair.past is not None
+            else []
+        )
         since = first_difference(
             [TimelineRow(iov, interval_of(iov)) for iov in before],
             [TimelineRow(iov, interval_of(iov)) for iov in after],

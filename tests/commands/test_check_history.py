@@ -7,7 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 
-from cdb_rest.history.contents import find_past, past_iovs, past_lists
+from cdb_rest.history.contents import find_past, iovs_of, past_lists
 from cdb_rest.models import (
     GlobalTag,
     GlobalTagChange,
@@ -93,7 +93,7 @@ def known(tag="tag"):
         except (RevisionPrunedError, GlobalTagNotFoundError):
             continue
         with transaction.atomic():
-            found[revision] = [(row["comb_iov"], row["payload_url"]) for row in past_iovs(past_lists(past))]
+            found[revision] = [(row["comb_iov"], row["payload_url"]) for row in iovs_of(past_lists(past))]
     return found
 
 

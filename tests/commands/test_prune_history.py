@@ -8,7 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import DatabaseError, transaction
 
-from cdb_rest.history.contents import find_past, past_iovs, past_lists
+from cdb_rest.history.contents import find_past, iovs_of, past_lists
 from cdb_rest.maintenance import pruning
 from cdb_rest.models import (
     DeletedGlobalTag,
@@ -49,7 +49,7 @@ def make_history(name="tag", revisions=6):
 def contents(tag, revision):
     """All rows of a revision, by payload list."""
     lists = past_lists(find_past(tag, AsOf(revision=revision)))
-    rows = past_iovs(lists)
+    rows = iovs_of(lists)
     return [(row["payload_list_id"], row["major_iov"], row["major_iov_end"], row["payload_url"]) for row in rows]
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cdb_rest.history.contents import find_past, past_iovs, past_lists
+from cdb_rest.history.contents import find_past, iovs_of, past_lists
 from cdb_rest.maintenance.repair import find_faults, find_incorrect_counts
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, PayloadIOVHistory, PayloadList
 from cdb_rest.rules.as_of import AsOf
@@ -50,7 +50,7 @@ def contents(tag="tag"):
 def past_contents(revision, tag="tag"):
     """The same at a revision, as the history has it."""
     lists = past_lists(find_past(tag, AsOf(revision=revision)))
-    return {one.payload_type: [tuple(row[name] for name in KEY) for row in past_iovs([one])] for one in lists}
+    return {one.payload_type: [tuple(row[name] for name in KEY) for row in iovs_of([one])] for one in lists}
 
 
 def ids(kind="Gain", tag="tag"):

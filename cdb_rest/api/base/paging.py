@@ -28,6 +28,7 @@ class Browser:
 
     - `shape`: the document of a row.
     - `rows`: returns all rows, unfiltered.
+    - `rows_for`: returns the rows from which filters select, if they are others. Its argument is that of `count`.
     - `search`: the columns in which the parameter `search` is looked for, ignoring case.
     - `sort`: the values of the parameter `sort`, with their columns; the first one is the default.
     - `filters`: the parameters that select rows by the exact value of a column, with the columns.
@@ -44,6 +45,7 @@ class Browser:
     filters: Mapping[str, str] = field(default_factory=dict)
     count: Callable[[dict[str, str]], int] | None = None
     newest_first: bool = False
+    rows_for: Callable[[dict[str, str]], QuerySet[Model]] | None = None
 
     def wants_page(self, query: QueryDict) -> bool:
         """Whether the query string asks for a page instead of the complete list.
@@ -66,9 +68,9 @@ class Browser:
         number = _number(query, "page", default=1, largest=OPEN)
         size = _number(query, "page_size", default=PAGE_SIZE, largest=LARGEST_PAGE_SIZE)
         selected = {name: value for name in self.filters if (value := query.get(name))}
-        rows = (self.rows() if rows is None else rows).filter(
-            **{self.filters[name]: value for name, value in selected.items()}
-        )
+        if rows is None:
+            rows = self.rows_for(selected) if self.rows_for and selected else self.rows()
+        rows = rows.filter(**{self.filters[name]: value for name, value in selected.items()})
         text = query.get("search")
         if text:
             rows = rows.filter(_any_contains(self.search, text))
