@@ -41,25 +41,7 @@ SELECT list.id AS payload_list_id, iov.id, iov.comb_iov, iov.major_iov, iov.mino
     iov.created, {iov.payload}
 FROM unnest(%(list_ids)s::bigint[], %(rows_list_ids)s::bigint[], %(rows_versions)s::integer[])
     WITH ORDINALITY AS list (id, rows_list_id, rows_version, position)
-CROSS JOIN LATERAL (
-    (
-        SELECT id, comb_iov, major_iov, minor_iov, major_iov_end, minor_iov_end, created, {payload}
-        FROM "PayloadIOV"
-        WHERE payload_list_id = list.rows_list_id AND added_in <= list.rows_version
-            AND comb_iov BETWEEN %(first)s AND %(last)s
-        ORDER BY comb_iov ASC NULLS FIRST
-    )
-    UNION ALL
-    (
-        SELECT iov_id, comb_iov, major_iov, minor_iov, major_iov_end, minor_iov_end, created, {payload}
-        FROM "PayloadIOVHistory"
-        WHERE list.rows_version < 2147483646 AND payload_list_id = list.rows_list_id AND row_start IS NULL
-            AND added_in <= list.rows_version AND removed_in > list.rows_version
-            AND comb_iov BETWEEN %(first)s AND %(last)s
-        ORDER BY comb_iov ASC NULLS FIRST
-    )
-    ORDER BY comb_iov ASC NULLS FIRST
-) AS iov
+CROSS JOIN LATERAL cdb_stored_iovs_of(list.rows_list_id, list.rows_version, %(first)s, %(last)s) AS iov
 
 
 -- name: past_counts

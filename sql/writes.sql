@@ -372,5 +372,6 @@ CROSS JOIN LATERAL (
     SELECT max(comb_iov) AS start FROM cdb_iov_at(list.rows_list_id, list.rows_version, stretch.first - 0.0000000000000000001)
 ) AS earlier
 CROSS JOIN LATERAL cdb_next_start(list.rows_list_id, list.rows_version, stretch.last) AS later
-JOIN "ListedPayloadIOV" AS iov ON iov.payload_list_id = list.id
-    AND iov.comb_iov >= coalesce(earlier.start, stretch.first) AND iov.comb_iov <= coalesce(later.start, stretch.last)
+CROSS JOIN LATERAL cdb_stored_iovs_of(
+    list.rows_list_id, list.rows_version, coalesce(earlier.start, stretch.first), coalesce(later.start, stretch.last)
+) AS iov

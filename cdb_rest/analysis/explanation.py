@@ -112,13 +112,19 @@ def _explain(tag: _Tag, moment: Moment, payload_types: Collection[str]) -> list[
     rows = [dict(zip(COLUMNS, row, strict=True)) for row in fetch_all(WALK, parameters)]
     walks = [list(steps) for _, steps in groupby(rows, key=lambda row: row["payload_type"])]
     changes = _changes(tag.id, [began for walk in walks if (began := _began(walk)) is not None])
-    creators = _creators([walk[0]["iov_id"] for walk in walks])
+    creators = _creators([(walk[0]["iov_id"], walk[0]["list_id"]) for walk in walks])
     return [_explanation(tag.name, walk, changes, creators) for walk in walks]
 
 
-def _creators(ids: list[int | None]) -> dict[int, str]:
-    found = PayloadIOV.objects.filter(id__in=[iov_id for iov_id in ids if iov_id], creator__isnull=False)
-    return {iov_id: creator for iov_id, creator in found.values_list("id", "creator") if creator}
+def _creators(rows: list[tuple[int | None, int | None]]) -> dict[int, str]:
+    """The clients that created rows, which are given with their lists. A row that a list shares has none there."""
+    lists = {iov_id: list_id for iov_id, list_id in rows if iov_id is not None}
+    found = PayloadIOV.objects.filter(id__in=lists, creator__isnull=False)
+    return {
+        iov_id: creator
+        for iov_id, creator, list_id in found.values_list("id", "creator", "payload_list_id")
+        if creator and list_id in (None, lists[iov_id])
+    }
 
 
 def _began(walk: Sequence[dict[str, Any]]) -> int | None:

@@ -215,7 +215,8 @@ def delete_global_tag(*, name: str, keep_history: bool = True, origin: Origin = 
     lists = list(PayloadList.objects.filter(global_tag=tag).order_by("id").select_for_update())
     ids = [payload_list.id for payload_list in lists]
     # The past of other tags in which a list was before needs its rows in any case, and so do clones.
-    supersede_lists(ids if keep_history else needed_elsewhere(tag.id, ids))
+    with_rows = [payload_list.id for payload_list in lists if payload_list.base_list_id is None]
+    supersede_lists(with_rows if keep_history else needed_elsewhere(tag.id, with_rows))
     if keep_history:
         DeletedGlobalTag.objects.create(
             id=tag.id, name=tag.name, author=tag.author, description=tag.description, created=tag.created
@@ -228,7 +229,7 @@ def delete_global_tag(*, name: str, keep_history: bool = True, origin: Origin = 
     changes.record(ChangeAction.DELETE, origin)
     if not keep_history:
         drop_history(tag.id)
-    PayloadIOV.objects.filter(payload_list__in=ids).delete()
+    PayloadIOV.objects.filter(payload_list__in=with_rows).delete()
     PayloadList.objects.filter(id__in=ids).delete()
     tag.delete()
 

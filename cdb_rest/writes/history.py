@@ -80,8 +80,9 @@ def next_version(payload_list: PayloadList) -> int:
 
 def supersede_lists(ids: Sequence[int]) -> None:
     """Store all rows of payload lists as superseded. The caller must delete them, and record a change of the lists."""
-    with connection.cursor() as cursor:
-        cursor.execute(STORE_LISTS, {"list_ids": list(ids)})
+    if ids:
+        with connection.cursor() as cursor:
+            cursor.execute(STORE_LISTS, {"list_ids": list(ids)})
 
 
 def needed_elsewhere(tag_id: int, list_ids: Sequence[int]) -> list[int]:
