@@ -86,7 +86,7 @@ def _growing(lists: list[Versions]) -> Iterator[list[Versions]]:
 
 def _changed(was: dict[int, TagList], now: dict[int, TagList]) -> list[Versions]:
     """The payload lists that have changed, by id."""
-    found = []
+    found: list[Versions] = []
     for item in sorted({*was, *now}):
         before, after = was.get(item), now.get(item)
         if before is not None and after is not None:

@@ -15,15 +15,12 @@ REPLACED = ("lookup", "window", "past", "compiled", "point_at", "mark_triggers")
 # Stands for the present in the functions: all rows that a list has now.
 PRESENT = 2147483646
 
-Statements = list[tuple[str, None]]
-
-
-def read(*names: str) -> Statements:
+def read(*names: str) -> list[Any]:
     """Whole files as pieces of SQL, in which % has no meaning."""
     return [((FROZEN / f"{name}.sql").read_text(), None) for name in names]
 
 
-def replaced() -> Statements:
+def replaced() -> list[Any]:
     """The functions of the first migration, created again."""
     texts = [(FIRST / f"{name}.sql").read_text() for name in REPLACED]
     return [(text.replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION"), None) for text in texts]

@@ -88,9 +88,17 @@ def supersede_lists(ids: Sequence[int]) -> None:
 def needed_elsewhere(tag_id: int, list_ids: Sequence[int]) -> list[int]:
     """Those of the payload lists that were attached to another tag before, or whose rows other lists share or have shared."""
     members = PayloadListMembership.objects.filter(payload_list_id__in=list_ids).exclude(tag_id=tag_id)
-    needed = set(members.values_list("payload_list_id", flat=True))
-    for users in (PayloadList, PayloadListVersion):
-        needed.update(users.objects.filter(base_list_id__in=list_ids).values_list("base_list_id", flat=True))
+    sharing = PayloadList.objects.filter(base_list_id__in=list_ids)
+    shared = PayloadListVersion.objects.filter(base_list_id__in=list_ids)
+    needed = {
+        *members.values_list("payload_list_id", flat=True),
+        *(
+            list_id
+            for users in (sharing, shared)
+            for list_id in users.values_list("base_list_id", flat=True)
+            if list_id
+        ),
+    }
     return sorted(needed)
 
 

@@ -28,9 +28,13 @@ class PastRows:
 
     def __init__(self, target: PayloadList | None, past: TagList) -> None:
         self._target, self._past = target, past
+        self._read()
+
+    def _read(self) -> None:
+        target = self._target
         self._stored = {_start(iov): iov for iov in (stored_rows(target) if target else [])}
         # In the order of their starts. A row that the target has is the object in `_stored`, any other one a new object.
-        self._wanted = [self._row(columns) for columns in iovs_of([past])]
+        self._wanted = [self._row(columns) for columns in iovs_of([self._past])]
         self._unchanged = {iov.id for iov in self._wanted if self._stored.get(_start(iov)) is iov}
         self.count = len(self._wanted)
         self.removed = len(self._stored) - len(self._unchanged)
@@ -62,7 +66,7 @@ class PastRows:
         """
         if self._target is not None and unshare([self._target]):
             # What differs is the same, but the copies have other ids.
-            PastRows.__init__(self, self._target, self._past)
+            self._read()
         coming = [iov for iov in self._wanted if self._stored.get(_start(iov)) is not iov]
         reused = self._lock_reusable(coming)
         placed = [iov for iov in coming if iov.id in reused]

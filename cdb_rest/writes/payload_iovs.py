@@ -100,7 +100,7 @@ def attach_payload_iov(*, payload_list: str, iov_id: int, origin: Origin = BY_TH
         return Attachment(_get(placement.holder.iov.id), [], is_unchanged=True)
     changes = Changes()
     if source:
-        if is_shared(iov):
+        if is_shared(stored):
             raise PayloadIOVSharedError(
                 f"Payload IOV {iov_id} is in payload list {source.name}, whose rows clones share, so it cannot be moved; "
                 "create a new one with the same payload."

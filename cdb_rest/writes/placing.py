@@ -73,26 +73,29 @@ class Plan:
         clearing: bool = False,
         word: str = "row",
     ) -> None:
-        self._arguments = {"equal_starts": equal_starts, "protecting": protecting, "clearing": clearing, "word": word}
         self._placements = placements
-        self._word = word
+        self._equal_starts, self._protecting, self._clearing, self._word = equal_starts, protecting, clearing, word
         self._lists = {placement.payload_list.id: placement.payload_list for placement in placements}
+        self._plan()
+
+    def _plan(self) -> None:
+        placements = self._placements
         for placement in placements:
             placement.iov.payload_list = placement.payload_list
         self._stored = [TimelineRow(iov, interval_of(iov)) for iov in _neighbours(placements)]
         new = [TimelineRow(item.iov, interval_of(item.iov)) for item in placements]
         self._new: list[TimelineRow[PayloadIOV]] = []
-        self._has_cuts = False
-        self._timelines = self._make_timelines(protecting)
+        self._changed: set[int] = set()
+        self._timelines = self._make_timelines(self._protecting)
         self._numbers = {id(placement.iov): placement.number for placement in placements}
-        taken = {} if equal_starts else {_start(row): row for row in self._stored}
+        taken = {} if self._equal_starts else {_start(row): row for row in self._stored}
         self.refusals: list[tuple[int, CdbError]] = []
         for placement, row in zip(placements, new, strict=True):
             # The response names no more rows than this, so further planning would be wasted.
             if len(self.refusals) == ROWS_NAMED:
                 break
             try:
-                if clearing:
+                if self._clearing:
                     self._clear(placement, row.interval)
                 else:
                     self._attach(placement, row, taken)
@@ -139,6 +142,7 @@ class Plan:
         placement.cuts = timeline.attach(row, since_only=placement.since_only, name=self._name)
         placement.leaves_gap = not placement.since_only and not timeline.is_valid_at(row.interval.end)
         self._new.append(row)
+        self._changed.add(payload_list.id)
 
     def _clear(self, placement: Placement, interval: Interval) -> None:
         timeline, tag = self._timelines[placement.payload_list.id], placement.payload_list.global_tag
@@ -148,7 +152,8 @@ class Plan:
             if closed is not None and timeline.is_valid_in(closed):
                 check_closed(tag, interval.start)
         placement.cuts = timeline.clear(interval)
-        self._has_cuts = self._has_cuts or bool(placement.cuts)
+        if placement.cuts:
+            self._changed.add(placement.payload_list.id)
 
     def _name(self, row: TimelineRow[PayloadIOV]) -> str:
         """The name of a row in error messages: its number in the request, or its id."""
@@ -158,7 +163,7 @@ class Plan:
     @property
     def changes_nothing(self) -> bool:
         """Whether all that is asked for was so before."""
-        return not (self._new or self._has_cuts)
+        return not self._changed
 
     def apply(self, changes: Changes) -> None:
         """Write the plan to the tables and add its changes to `changes`. New IOVs get their ids. Call it only once.
@@ -166,9 +171,9 @@ class Plan:
         Lists that share rows get copies of them first. The caller must have removed IOVs that were in other lists from them
         (`remove_row`).
         """
-        if unshare(self._lists.values()):
+        if unshare([self._lists[list_id] for list_id in self._changed]):
             # The plan is about the shared rows; the copies have other ids.
-            Plan.__init__(self, self._placements, **self._arguments)
+            self._plan()
         rests = [row for timeline in self._timelines.values() for row in timeline.rows() if row.is_rest]
         for row in rests:
             row.iov = _copy(row.iov)
@@ -176,7 +181,8 @@ class Plan:
         for row in self._stored:
             stored[_list_id(row.iov)].append(row)
         changed = _supersede(
-            [(self._lists[list_id], stored[list_id], line.rows()) for list_id, line in self._timelines.items()], changes
+            [(self._lists[list_id], stored[list_id], self._timelines[list_id].rows()) for list_id in self._changed],
+            changes,
         )
         for row in [*self._new, *rests]:
             _set_columns(row, next_version(self._lists[_list_id(row.iov)]))

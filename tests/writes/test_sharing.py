@@ -1,0 +1,166 @@
+"""Clones share rows until they are written to: what is stored, what others see, and which writes copy."""
+
+import pytest
+
+from cdb_rest.maintenance.repair import find_incorrect_counts
+from cdb_rest.models import GlobalTag, ListedPayloadIOV, PayloadIOV, PayloadList
+from cdb_rest.rules.as_of import AsOf
+from cdb_rest.rules.errors import PayloadIOVSharedError, TagLockedError
+from cdb_rest.rules.moment import OPEN, Moment
+from cdb_rest.writes import bulk, global_tags, insertion, payload_iovs, payload_types
+from cdb_rest.writes.reverting import revert_global_tag
+from cdb_rest.writes.transactions import roll_back
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def row(tag, kind, url, start, end=OPEN):
+    """A row of an insertion."""
+    minor_end = OPEN if end == OPEN else 0
+    place = {"global_tag": tag, "payload_type": kind, "since_only": False}
+    return place | {
+        "payload_url": url,
+        "major_iov": start,
+        "minor_iov": 0,
+        "major_iov_end": end,
+        "minor_iov_end": minor_end,
+    }
+
+
+def insert(*arguments):
+    insertion.insert_payloads(rows=[row(*arguments)])
+
+
+def bulk_row(tag, kind, url, start, end):
+    columns = row(tag, kind, url, start, end)
+    name = PayloadList.objects.get(global_tag__name=tag, payload_type__name=kind).name
+    return {name: columns[name] for name in columns if name not in ("global_tag", "payload_type", "since_only")} | {
+        "payload_list": name
+    }
+
+
+def rows(tag):
+    """URLs and starts of a tag's rows by payload type."""
+    found = ListedPayloadIOV.objects.filter(payload_list__global_tag__name=tag).order_by("comb_iov")
+    result = {}
+    for kind, url, start in found.values_list("payload_list__payload_type__name", "payload_url", "major_iov"):
+        result.setdefault(kind, []).append((url, start))
+    return result
+
+
+def sharing(tag):
+    """The payload types whose lists share rows."""
+    lists = PayloadList.objects.filter(global_tag__name=tag, base_list_id__isnull=False)
+    return set(lists.values_list("payload_type__name", flat=True))
+
+
+@pytest.fixture
+def clone():
+    """The tag `base` with two payload types, and its clone `copy`."""
+    global_tags.create_global_tag(name="base", status="unlocked")
+    for kind in ("Gain", "Noise"):
+        payload_types.create_payload_type(name=kind)
+        for start in (0, 10, 20):
+            insert("base", kind, f"{kind}/{start}", start)
+    return global_tags.clone_global_tag(source="base", target="copy")
+
+
+def test_a_clone_stores_no_rows_and_has_all_of_them(clone):
+    assert sharing("copy") == {"Gain", "Noise"}
+    assert not PayloadIOV.objects.filter(payload_list__global_tag=clone).exists()
+    assert rows("copy") == rows("base")
+    assert (clone.payload_lists_count, clone.payload_iov_count) == (2, 6)
+
+
+def test_a_clone_of_a_clone_has_the_same_base(clone):
+    global_tags.clone_global_tag(source="copy", target="third")
+    bases = [
+        set(PayloadList.objects.filter(global_tag__name=tag).values_list("base_list_id", "base_version"))
+        for tag in ("copy", "third")
+    ]
+    assert bases[0] == bases[1]
+    global_tags.delete_global_tag(name="copy", keep_history=False)
+    assert rows("third") == rows("base")
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda tag: insert(tag, "Gain", "new", 15, 17),
+        lambda tag: bulk.insert_payload_iovs(rows=[bulk_row(tag, "Gain", "new", 15, 17)]),
+        lambda tag: payload_iovs.attach_payload_iov(
+            payload_list=PayloadList.objects.get(global_tag__name=tag, payload_type__name="Gain").name,
+            iov_id=PayloadIOV.objects.create(
+                payload_url="new", major_iov=15, minor_iov=0, major_iov_end=17, minor_iov_end=0
+            ).id,
+        ),
+    ],
+    ids=["insert", "bulk", "attach"],
+)
+def test_the_first_write_copies_the_rows_of_its_list_only(clone, write):
+    before = rows("base")
+    write("copy")
+    gain = [("Gain/0", 0), ("Gain/10", 10), ("new", 15), ("Gain/10", 17), ("Gain/20", 20)]
+    assert rows("copy") == before | {"Gain": gain}
+    assert rows("base") == before
+    assert sharing("copy") == {"Noise"}
+    assert find_incorrect_counts() == []
+
+
+@pytest.mark.parametrize("keep_history", [True, False])
+def test_writes_to_the_base_and_its_deletion_change_no_clone(clone, keep_history):
+    before, revision = rows("copy"), clone.revision
+    insert("base", "Gain", "new", 5, 12)
+    payload_iovs.delete_payload_iov(global_tag="base", payload_type="Noise", start=Moment(20, 0))
+    assert rows("copy") == before != rows("base")
+    global_tags.clone_global_tag(source="copy", target="third")
+    global_tags.delete_global_tag(name="base", keep_history=keep_history)
+    assert rows("copy") == rows("third") == before
+    clone.refresh_from_db()
+    assert clone.revision == revision
+    insert("copy", "Gain", "new", 30)
+    assert rows("copy") == before | {"Gain": [*before["Gain"], ("new", 30)]}
+    assert rows("third") == before
+    assert find_incorrect_counts() == []
+
+
+def test_what_changes_nothing_copies_nothing(clone):
+    insert("copy", "Gain", "Gain/10", 10, 20)
+    assert roll_back(lambda: insertion.insert_payloads(rows=[row("copy", "Gain", "new", 15, 17)])) is not None
+    # Of two lists in a request, only one changes.
+    bulk.insert_payload_iovs(
+        rows=[bulk_row("copy", "Gain", "Gain/10", 12, 14), bulk_row("copy", "Noise", "new", 12, 14)]
+    )
+    assert sharing("copy") == {"Gain"}
+    global_tags.change_status(name="copy", status="locked")
+    with pytest.raises(TagLockedError):
+        global_tags.delete_global_tag(name="copy")
+    assert sharing("copy") == {"Gain"}
+
+
+def test_a_shared_row_stays_where_it_is(clone):
+    [noise] = PayloadList.objects.filter(global_tag=clone, payload_type__name="Noise")
+    [gain] = PayloadList.objects.filter(global_tag=clone, payload_type__name="Gain")
+    shared = ListedPayloadIOV.objects.filter(payload_list=gain).order_by("comb_iov")[1]
+    assert payload_iovs.attach_payload_iov(payload_list=gain.name, iov_id=shared.id).is_unchanged
+    with pytest.raises(PayloadIOVSharedError):
+        payload_iovs.attach_payload_iov(payload_list=noise.name, iov_id=shared.id)
+    assert sharing("copy") == {"Gain", "Noise"}
+
+
+def test_a_reversion_to_the_shared_state_copies(clone):
+    before = rows("copy")
+    insert("copy", "Gain", "new", 5)
+    assert sharing("copy") == {"Noise"}
+    revert_global_tag(name="copy", revision=clone.revision)
+    assert rows("copy") == before
+    assert sharing("copy") == {"Noise"}
+
+
+def test_a_past_revision_is_shared_too(clone):
+    then, revision = rows("base"), GlobalTag.objects.get(name="base").revision
+    insert("base", "Gain", "new", 5)
+    global_tags.clone_global_tag(source="base", target="past", as_of=AsOf(revision=revision))
+    assert sharing("past") == {"Gain", "Noise"}
+    assert rows("past") == then
+    assert find_incorrect_counts() == []
