@@ -39,3 +39,52 @@ FROM unnest(%(lists)s::bigint[], %(versions)s::integer[], %(moments)s::numeric[]
     WITH ORDINALITY AS given (list_id, version, moment, place)
 CROSS JOIN LATERAL cdb_next_start(given.list_id, given.version, given.moment) AS next
 ORDER BY given.place
+
+
+-- name: shared_lists
+-- The payload lists of a global tag, by payload type and name, and where the rows are that they share: the id of the tag that had the
+-- list with these rows, the number of the change since which it had them, and that of the change since which it does not any more (null
+-- if it still does); the name of the tag and its revision by the first change, whether this can be read, and whether the tag still
+-- exists. The columns from the tag's id on are null for a list with rows of its own, and if the history of the tag was pruned.
+-- Parameters: tag_id, number bigint: the lists are those after the change with that number (null: now).
+WITH list AS (
+    SELECT payload_type.name AS payload_type, list.name, list.base_list_id, list.base_version
+    FROM "PayloadList" AS list
+    JOIN "PayloadType" AS payload_type ON payload_type.id = list.payload_type_id
+    WHERE %(number)s::bigint IS NULL AND list.global_tag_id = %(tag_id)s
+    UNION ALL
+    SELECT member.payload_type, member.name, was.base_list_id, was.base_version
+    FROM "PayloadListMembership" AS member
+    LEFT JOIN LATERAL (
+        SELECT list_version.base_list_id, list_version.base_version FROM "PayloadListVersion" AS list_version
+        WHERE list_version.payload_list_id = member.payload_list_id AND list_version.number <= %(number)s
+        ORDER BY list_version.number DESC
+        LIMIT 1
+    ) AS was ON true
+    WHERE member.tag_id = %(tag_id)s AND member.added_in <= %(number)s
+        AND (member.removed_in IS NULL OR member.removed_in > %(number)s)
+)
+SELECT list.payload_type, list.name, list.base_list_id IS NOT NULL, base.tag_id, base.first, base.before, change.global_tag,
+    change.revision, change.has_history, EXISTS (SELECT FROM "GlobalTag" AS tag WHERE tag.id = base.tag_id)
+FROM list
+LEFT JOIN LATERAL (
+    SELECT
+        (SELECT number FROM "PayloadListVersion" WHERE payload_list_id = list.base_list_id AND version = list.base_version) AS first,
+        (
+            SELECT number FROM "PayloadListVersion"
+            WHERE payload_list_id = list.base_list_id AND version > list.base_version
+            ORDER BY version
+            LIMIT 1
+        ) AS before
+) AS version ON true
+LEFT JOIN LATERAL (
+    SELECT member.tag_id, greatest(member.added_in, version.first) AS first, least(member.removed_in, version.before) AS before
+    FROM "PayloadListMembership" AS member
+    WHERE member.payload_list_id = list.base_list_id
+        AND (member.removed_in IS NULL OR version.first IS NULL OR member.removed_in > version.first)
+        AND (version.before IS NULL OR member.added_in < version.before)
+    ORDER BY member.added_in DESC
+    LIMIT 1
+) AS base ON true
+LEFT JOIN "GlobalTagChange" AS change ON change.number = base.first AND change.tag_id = base.tag_id
+ORDER BY list.payload_type COLLATE "C"

@@ -9,6 +9,7 @@ from cdb_web import inputs
 from cdb_web.iov_rows import read_rows
 from cdb_web.lanes import EVERYTHING
 from cdb_web.page import or_default, page, show
+from cdb_web.sharing import bases_of, read_lists
 from cdb_web.templatetags.cdb_web import moment_text
 from cdb_web.views.timeline import axis_of, timeline_values
 
@@ -29,8 +30,10 @@ def _list(query: Mapping[str, str], name: str, payload_type: str) -> dict[str, o
     window = inputs.window(query) or EVERYTHING
     source = find_source(Selection(name, (payload_type,), window, inputs.revision(query)))
     rows = read_rows(source, window, PAGE_SIZE)
+    bases = bases_of(read_lists(name, inputs.revision(query)))
     return {
         "rows": rows,
+        "shared_with": [base for base in bases if payload_type in base.payload_types],
         "following": rows.following and moment_text(rows.following),
         "rev": inputs.text(query, "rev"),
     } | timeline_values(axis_of(query, found), [(payload_type, found.lists[payload_type][0])])

@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from django.db.models import Max, Min, QuerySet
 from django.http import HttpRequest, HttpResponse
 
-from cdb_rest.models import ChangeAction, GlobalTag, GlobalTagChange, PayloadList
+from cdb_rest.models import ChangeAction, GlobalTag, GlobalTagChange
 from cdb_web import inputs
 from cdb_web.page import or_default, page, show
+from cdb_web.sharing import bases_of, read_lists
 from cdb_web.views.timeline import axis_of, timeline_values
 
 
@@ -31,15 +32,12 @@ def _tag(query: Mapping[str, str], name: str, changes: QuerySet[GlobalTagChange]
     change = shown.order_by("-number").first()
     clone = change and changes.filter(action=ChangeAction.CLONE, tag_id=change.tag_id).first()
     lists = {payload_type: lists[0] for payload_type, lists in found.lists.items()}
-    names = dict(
-        PayloadList.objects.filter(id__in=[payload_list.id for payload_list in lists.values()]).values_list(
-            "id", "name"
-        )
-    )
+    stored = {one.payload_type: one for one in read_lists(name, as_of)}
     return {
         "rev": inputs.text(query, "rev"),
         "status": found.states[0].status,
         "change": change,
         "base": clone and (clone.source or {}).get("clone_of"),
-        "lists": [(payload_type, one, names.get(one.id)) for payload_type, one in lists.items()],
+        "lists": [(payload_type, one, stored[payload_type]) for payload_type, one in lists.items()],
+        "shared_with": bases_of(list(stored.values())),
     } | timeline_values(axis_of(query, found), list(lists.items()))

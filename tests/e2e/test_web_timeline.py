@@ -51,6 +51,15 @@ def test_a_timeline_is_drawn_and_zoomed_with_the_mouse(tab):
     expect(page.locator(".rows")).to_contain_text("Cherenkov_Alignment/tiny/")
 
 
+def test_a_timeline_says_what_the_tag_shares(tab):
+    page = tab()
+    page.goto("/tags/patch?rev=1")
+    expect(page.get_by_label("Timeline", exact=True)).to_contain_text("Shares 10 of 10 payload lists with tiny")
+    page.get_by_role("link", name="tiny, revision").last.click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("tiny")
+    loads(page, 1)
+
+
 def test_a_timeline_shows_a_past_revision_and_what_differs(tab):
     page = tab()
     page.goto("/tags/patch")
