@@ -50,8 +50,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="seconds instead of minutes; only contents are judged")
     text = "address of a deployment, such as https://cdb.example.org (default: a local service is started)"
     parser.add_argument("--host", type=_address, default="", metavar="URL", help=text)
-    text = "send what the programs use to this statsd server, each second"
-    parser.add_argument("--statsd", default="", metavar="HOST:PORT", help=text)
     parser.add_argument("--directory", type=Path, default=ROOT / "var" / "load", help="directory of data and reports")
     return parser
 
@@ -82,7 +80,7 @@ def _run(chosen: Campaign, options: argparse.Namespace) -> int:
             service = stack.enter_context(running(harness.settings, **settings))
         url = options.host or service.host
         try:
-            for result in campaign.run(chosen, harness, url, service, output, options.statsd):
+            for result in campaign.run(chosen, harness, url, service, output):
                 results.append(result)
         except KeyboardInterrupt:
             interrupted = True

@@ -15,7 +15,7 @@ import pandas
 
 from cdb.env import ROOT, ConfigurationError
 from cdb_rest.scenarios.definitions import SCENARIOS
-from loadtests import report, usage, wrk
+from loadtests import report, sharing, usage, wrk
 from loadtests.campaign import started_at
 from loadtests.client import Client
 from loadtests.content.expected import insert_body
@@ -25,6 +25,7 @@ from loadtests.service import INTERRUPTED, Service, ServiceError, manage, prepar
 CONNECTIONS = 8
 COPIED = "payload_url, checksum, size, major_iov, minor_iov, major_iov_end, minor_iov_end, extra, payload_list_id"
 BULK_ROWS = 100
+BYTES = "SELECT pg_database_size(current_database())"
 COMPILED = {"CDB_COMPILED_BYTES": str(10**11)}
 PLAIN = {"CDB_COMPILED_BYTES": "0"}
 Contenders = dict[str, Callable[[], dict[str, Any]]]
@@ -35,12 +36,16 @@ class Bench(Harness):
     """The measurements. Each method that PARTS names returns (rounds, the compared figure, the contender compared with)."""
 
     quick = False
+    scenario = ""
 
     def lookups(self) -> tuple[pandas.DataFrame, str, str]:
         """Lookups at random moments, by scenario, of plain, compiled and frozen tags, with and without nginx."""
         largest = "moderate" if self.quick else "worst-case"
         self.seed("tiny", "moderate", largest)
-        with self._compiled("tiny", "moderate", largest) as compiled, contextlib.ExitStack() as stack:
+        compiled = self.settings.having(**COMPILED)
+        for tag in dict.fromkeys(("tiny", "moderate", largest)):
+            manage(compiled, "compile_tag", tag)
+        with contextlib.ExitStack() as stack:
             services = {
                 "plain": stack.enter_context(running(self.settings, **PLAIN)),
                 RUN: stack.enter_context(running(compiled)),
@@ -98,20 +103,29 @@ class Bench(Harness):
             }
             return self._rounds(contenders), "rate", "insert"
 
-    def clone(self) -> tuple[pandas.DataFrame, str, str]:
-        """Seconds of a clone by its number of IOVs."""
-        sizes = ("tiny", "tiny-moderate", "moderate") if self.quick else ("moderate", "heavy-usage")
-        self.seed(*sizes)
-        with running(self.settings) as service:
-            client = Client(service.host)
-
-            def cloned(tag: str) -> dict[str, Any]:
-                seconds = client.call("POST", f"cloneGlobalTag/{tag}/bench-clone").ms / 1000
-                client.call("DELETE", "deleteGlobalTag/bench-clone")
-                return {"seconds": seconds, "us_per_iov": seconds * 1e6 / SCENARIOS[tag].iovs}
-
-            client.call("DELETE", "deleteGlobalTag/bench-clone", also=(404,))
-            return self._rounds({tag: lambda tag=tag: cloned(tag) for tag in sizes}), "us_per_iov", sizes[-1]
+    def sharing(self) -> tuple[pandas.DataFrame, str, dict[str, str]]:
+        """Milliseconds of clones, and of lookups and windows in them by SQL, also after writes to their base."""
+        writes, clones = (100, 10) if self.quick else (1000, 300)
+        scenario = self.scenario or ("moderate" if self.quick else "worst-case")
+        with self.database.sibling("bench_sharing") as database:
+            settings = self.settings.having(DATABASE_URL=database.url, **PLAIN)
+            manage(settings, "migrate", "--verbosity", "0")
+            manage(settings, "seed_scenario", scenario, "--layout", "random", "--seed", "1")
+            with running(settings) as service, database.connect() as connection:
+                tag = sharing.Clones(service.host, database, scenario)
+                contenders, tables = tag.writes(), []
+                bases = dict.fromkeys(contenders, "clone")
+                for when in ("", f", after {writes:,} writes"):
+                    for payload_type in itertools.islice(itertools.cycle(tag.types), writes if when else 0):
+                        tag.insert(scenario, payload_type)
+                    for name, contender, base in tag.reads(connection, when):
+                        contenders[name], bases[name] = contender, base
+                    tables.append(self._rounds(contenders))
+                    contenders = {}
+                before = database.value(BYTES)
+                seconds = sum(tag.make(f"clone-{number}") for number in range(clones)) / 1000
+                print(f"\n{clones} clones took {seconds:.1f} s and {(database.value(BYTES) - before) / 1e6:.1f} MB.")
+        return pandas.concat(tables, ignore_index=True), "ms", bases
 
     def seed_scenario(self) -> tuple[pandas.DataFrame, str, str]:
         """Seconds of seeding a new database, compared with a COPY of the same rows into the same table."""
@@ -193,21 +207,12 @@ class Bench(Harness):
         rate = rows * len(times) / (time.monotonic() - begin)
         return {"rate": rate, "p50": series.median(), "p99": series.quantile(0.99), "max": series.max()}
 
-    @contextlib.contextmanager
-    def _compiled(self, *tags: str) -> Any:
-        """The settings of a service with compiled tags inside the block."""
-        settings = self.settings.having(**COMPILED)
-        for tag in dict.fromkeys(tags):
-            manage(settings, "compile_tag", tag)
-        yield settings
-
     def _frozen(self, service: Service, source: str) -> str:
         """The name of a frozen clone of a tag."""
         client, name = Client(service.host), f"frozen-{source}"
         there = {tag["name"]: tag["status"] for tag in client.call("GET", "globalTags").json}
-        if name not in there:
-            client.call("POST", f"cloneGlobalTag/{source}/{name}")
         if there.get(name) != "frozen":
+            client.call("POST", f"cloneGlobalTag/{source}/{name}", also=(409,))
             client.call("PUT", f"gt_change_status/{name}/frozen")
         return name
 
@@ -216,7 +221,7 @@ PARTS = {
     "lookups": Bench.lookups,
     "reads": Bench.reads,
     "writes": Bench.writes,
-    "clone": Bench.clone,
+    "sharing": Bench.sharing,
     "seed": Bench.seed_scenario,
 }
 
@@ -228,10 +233,12 @@ def main(arguments: Sequence[str]) -> int:
     text = "measure this part only; may be repeated: " + ", ".join(PARTS)
     parser.add_argument("--only", action="append", choices=PARTS, metavar="PART", help=text)
     parser.add_argument("--directory", type=Path, default=ROOT / "var" / "bench", help="directory of data and reports")
+    text = "what the part sharing clones; default: worst-case, with --quick moderate"
+    parser.add_argument("--scenario", choices=SCENARIOS, default="", help=text)
     options = parser.parse_args(arguments)
     prepare_process()
     bench = Bench(options.directory.resolve() / "data")
-    bench.quick = options.quick
+    bench.quick, bench.scenario = options.quick, options.scenario
     begin, parts = time.monotonic(), [name for name in PARTS if name in (options.only or PARTS)]
     tables: dict[str, pandas.DataFrame] = {}
     plots, code = {}, 0
@@ -241,7 +248,7 @@ def main(arguments: Sequence[str]) -> int:
                 bench.say(f"part {parts.index(name) + 1} of {len(parts)}: {name}")
                 try:
                     rounds, figure, base = PARTS[name](bench)
-                except (ServiceError, RuntimeError) as error:
+                except ServiceError as error:
                     sys.stderr.write(f"bench: {name}: {error}\n")
                     code = 1
                     continue
@@ -250,9 +257,8 @@ def main(arguments: Sequence[str]) -> int:
                     f"\n{' '.join(PARTS[name].__doc__.split())} {figure}:\n{compared.to_string(index=False)}\n",
                     flush=True,
                 )
-                tables[name] = rounds.assign(
-                    part=name, ratio=rounds["what"].map(compared.set_index("what").iloc[:, -1])
-                )
+                ratio = rounds["what"].map(compared.set_index("what").iloc[:, -1])
+                tables[name] = rounds.assign(part=name, ratio=ratio)
                 plots[f"{name}: {figure}"] = report.lines(rounds, "what", figure)
     except (ServiceError, ConfigurationError) as error:
         sys.stderr.write(f"bench: {error}\n")

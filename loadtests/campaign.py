@@ -29,8 +29,6 @@ HOLDS = {"success": True, "rate": True, "rows": True, "p95": False, "p99": False
 QUICK_SECONDS, QUICK_JOBS, QUICK_VALUES, QUICK_USERS = 3, 20, 2, 50
 # Scenarios that --quick replaces, because they take minutes to seed.
 LARGE, QUICK_SCENARIO = ("heavy-usage", "worst-case"), "moderate"
-
-
 # How long faults last that do not end by themselves.
 FAULT_SECONDS = 2.0
 
@@ -163,9 +161,7 @@ class Result:
     failures: list[str]
 
 
-def run(
-    campaign: Campaign, harness: Harness, url: str, service: Service | None, output: Path, statsd: str = ""
-) -> Iterator[Result]:
+def run(campaign: Campaign, harness: Harness, url: str, service: Service | None, output: Path) -> Iterator[Result]:
     """Run all steps, repetitions in turns. Raises `ServiceError` if locust or a fault fails."""
     stopped: set[int] = set()
     most = max(step.repeat for step in campaign.steps)
@@ -175,7 +171,7 @@ def run(
         label = f"{step.name}, repetition {number} of {step.repeat}" if step.repeat > 1 else step.name
         harness.say(label)
         directory = output / "runs" / "".join(letter if letter.isalnum() else "-" for letter in label)
-        with sampled(url, service, statsd) as signals, _faults(step, service):
+        with sampled(service) as signals, _faults(step, service):
             requests = locusts.run(url, step.users, step.options, directory)
         frame = signals.frame
         frame.to_csv(directory / "signals.csv", index=False)

@@ -142,8 +142,9 @@ def in_turns(points: Sequence[Point], repetitions: int) -> Iterator[tuple[int, P
             yield number, point
 
 
-def ratios(rounds: pandas.DataFrame, figure: str, base: str) -> pandas.DataFrame:
-    """The median, minimum and maximum of a figure by contender, and the ratio of its median to that of `base`."""
+def ratios(rounds: pandas.DataFrame, figure: str, base: str | Mapping[str, str]) -> pandas.DataFrame:
+    """The median, minimum and maximum of a figure by contender, and its ratio to `base`: a contender, or one for each."""
     found = rounds.groupby("what", sort=False)[figure].agg(["median", "min", "max"])
-    found[f"÷ {base}"] = found["median"] / found.loc[base, "median"]
+    bases = [base if isinstance(base, str) else base[what] for what in found.index]
+    found[f"÷ {base}" if isinstance(base, str) else "ratio"] = found["median"] / found.loc[bases, "median"].to_numpy()
     return found.reset_index()

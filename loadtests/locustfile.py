@@ -14,7 +14,7 @@ from locust.runners import MasterRunner, WorkerRunner
 from locust.web import WebUI
 
 from loadtests.recording import Writer, now
-from loadtests.shapes import SHAPES, Endurance, ReadersAndWriters, Storm  # noqa: F401
+from loadtests.shapes import SHAPES, ReadersAndWriters, Storm  # noqa: F401
 from loadtests.users.base import CheckedUser
 from loadtests.users.misbehaving import Misbehaving  # noqa: F401
 from loadtests.users.readers import BelleJob, KeepAliveJob, ReconstructionJob, SingleRequest  # noqa: F401

@@ -10,7 +10,6 @@ from locust import LoadTestShape, User
 # The load study (docs/load-tests.md): numbers of readers at the ends of three equal periods, and the writers.
 READERS = (0, 1_000, 2_500, 0)
 WRITERS, ITERATIONS, THINK_SECONDS = 20, 20, 120.0
-START_SECONDS = 60.0
 
 
 class Shape(LoadTestShape):
@@ -100,19 +99,7 @@ class ReadersAndWriters(Shape):
         return self.writers + round(before + (after - before) * rest), max(1.0, self.writers, 2 * rate)
 
 
-class Endurance(Shape):
-    """All users for four hours; they are started during the first minute."""
-
-    users = 50
-    seconds = 4 * 3600.0
-
-    def target(self, seconds: float) -> tuple[int, float]:
-        """All users, started over `START_SECONDS`."""
-        return self.users, max(0.1, self.users / START_SECONDS)
-
-
 SHAPES: dict[str, type[Shape]] = {
     "storm": Storm,
     "readers-and-writers": ReadersAndWriters,
-    "endurance": Endurance,
 }

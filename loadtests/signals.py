@@ -1,17 +1,13 @@
 """What the programs of the service use while it is under load: CPU, memory, descriptors, connections."""
 
 import contextlib
-import http.client
 import os
-import socket
 import threading
-import urllib.request
 from collections import defaultdict
 from collections.abc import Iterator
 
 import pandas
 import psutil
-from prometheus_client.parser import text_string_to_metric_families
 
 from loadtests import usage
 from loadtests.recording import now
@@ -19,8 +15,6 @@ from loadtests.service import Service
 
 INTERVAL_SECONDS = 1.0
 PROGRAMS = ("nginx", "granian", "gunicorn", "compiler", "postgres", "locust")
-# Columns from /metrics, which a deployment elsewhere has, too.
-GAUGES = {"in_progress": "cdb_requests_in_progress"}
 
 
 class Signals:
@@ -30,12 +24,10 @@ class Signals:
     count, except for PostgreSQL, whose shared memory counts once.
     """
 
-    def __init__(self, url: str, service: Service | None, statsd: str = "") -> None:
-        """`statsd` is an address such as 127.0.0.1:8125, to which each row is sent as gauges; empty: none."""
+    def __init__(self, service: Service | None) -> None:
         self.rows: list[dict[str, float]] = []
-        self._url, self._service, self._statsd = url, service, statsd
+        self._service = service
         self._seconds: dict[str, float] = {}
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 
     @property
     def frame(self) -> pandas.DataFrame:
@@ -46,8 +38,6 @@ class Signals:
         """Add a row; what cannot be read is left out."""
         row = {"time": now(), "cpu.machine": psutil.cpu_percent() / 100 * (psutil.cpu_count() or 1)}
         seconds: dict[str, float] = {}
-        samples = _metrics(self._url, INTERVAL_SECONDS)
-        row |= {column: samples[name] for column, name in GAUGES.items() if name in samples}
         for process, program in self._processes():
             with contextlib.suppress(psutil.Error), process.oneshot():
                 cpu, memory = process.cpu_times(), process.memory_info()
@@ -64,7 +54,6 @@ class Signals:
             row |= {name: max(0.0, value - before[name]) / passed for name, value in seconds.items()}
         self._seconds = seconds
         self.rows.append(row)
-        self._send(row)
 
     def _processes(self) -> Iterator[tuple[psutil.Process, str]]:
         """The processes of the service, of its database and of this load test, with the names of their programs."""
@@ -82,20 +71,11 @@ class Signals:
                         words = " ".join([process.name(), *process.cmdline()])
                         yield process, next((name for name in PROGRAMS if name in words), "other")
 
-    def _send(self, row: dict[str, float]) -> None:
-        if not self._statsd:
-            return
-        host, _, port = self._statsd.rpartition(":")
-        text = "\n".join(f"cdb_load.{name}:{value:g}|g" for name, value in row.items() if name != "time")
-        # Nobody may listen there.
-        with contextlib.suppress(OSError):
-            self._socket.sendto(text.encode(), (host, int(port)))
-
 
 @contextlib.contextmanager
-def sampled(url: str, service: Service | None, statsd: str = "") -> Iterator[Signals]:
+def sampled(service: Service | None) -> Iterator[Signals]:
     """Sample once a second inside the block. An error of a source never ends a load test."""
-    signals, over = Signals(url, service, statsd), threading.Event()
+    signals, over = Signals(service), threading.Event()
 
     def work() -> None:
         while True:
@@ -111,17 +91,3 @@ def sampled(url: str, service: Service | None, statsd: str = "") -> Iterator[Sig
     finally:
         over.set()
         thread.join()
-
-
-def _metrics(url: str, seconds: float) -> dict[str, float]:
-    """The sums of all samples of `/metrics` by name; empty if it cannot be read within the timeout."""
-    sums: dict[str, float] = defaultdict(float)
-    try:
-        with urllib.request.urlopen(f"{url}/metrics", timeout=seconds) as response:  # noqa: S310
-            for family in text_string_to_metric_families(response.read().decode()):
-                for sample in family.samples:
-                    sums[sample.name] += sample.value
-    # ValueError: the body is not in the format of Prometheus, for instance the login page of a proxy.
-    except (OSError, http.client.HTTPException, ValueError):
-        return {}
-    return dict(sums)
