@@ -375,3 +375,9 @@ CROSS JOIN LATERAL cdb_next_start(list.rows_list_id, list.rows_version, stretch.
 CROSS JOIN LATERAL cdb_stored_iovs_of(
     list.rows_list_id, list.rows_version, coalesce(earlier.start, stretch.first), coalesce(later.start, stretch.last)
 ) AS iov
+
+
+-- name: delete_payload_lists
+-- Delete payload lists that have no rows. Parameters: list_ids bigint[].
+-- Django would first search the rows of all of these lists, with a scan of the whole table if they are many.
+DELETE FROM "PayloadList" WHERE id = ANY(%(list_ids)s)

@@ -33,6 +33,7 @@ from cdb_rest.writes.locks import check_tag, keeps_history, lock_global_tag, loc
 from cdb_rest.writes.restorations import check_not_retired
 from cdb_rest.writes.transactions import write
 
+DELETE_LISTS = named_sql.load("delete_payload_lists")
 APPLY_DEFERRED_COUNTS = named_sql.load("apply_deferred_counts")
 CLONE = named_sql.load("clone_global_tag")
 CLONE_PAST = named_sql.load("clone_past")
@@ -230,7 +231,8 @@ def delete_global_tag(*, name: str, keep_history: bool = True, origin: Origin = 
     if not keep_history:
         drop_history(tag.id)
     PayloadIOV.objects.filter(payload_list__in=with_rows).delete()
-    PayloadList.objects.filter(id__in=ids).delete()
+    with connection.cursor() as cursor:
+        cursor.execute(DELETE_LISTS, {"list_ids": ids})
     tag.delete()
 
 
