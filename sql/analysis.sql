@@ -15,10 +15,12 @@ SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan'
 -- Parameters: since, until numeric: the window. Placeholders: {list}, {version}: where the rows of the list are; {columns}: the columns
 --   besides comb_iov.
 -- Expected plan: that of the function cdb_iovs_of.
-SELECT comb_iov, {columns}
-FROM cdb_iovs_of(
-    {list}, {version}, coalesce((SELECT comb_iov FROM cdb_iov_at({list}, {version}, %(since)s)), %(since)s), %(until)s
-)
+-- An argument with a subquery would keep the function from becoming part of the statement.
+SELECT iov.comb_iov, {columns}
+FROM (
+    SELECT coalesce((SELECT comb_iov FROM cdb_iov_at({list}, {version}, %(since)s)), %(since)s) AS first OFFSET 0
+) AS bound
+CROSS JOIN LATERAL cdb_iovs_of({list}, {version}, bound.first, %(until)s) AS iov
 
 
 -- name: validity_parts
