@@ -81,6 +81,12 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.AddField("payloadlist", "edited", models.BigIntegerField(db_default=0, default=0, editable=False)),
+        # Of a view, Django needs to know only that it exists.
+        migrations.CreateModel(
+            "ListedPayloadIOV",
+            [("id", models.BigAutoField(primary_key=True))],
+            options={"db_table": "ListedPayloadIOV", "managed": False},
+        ),
         migrations.RunSQL(read(*FUNCTIONS), [*read("drop_functions"), *replaced()]),
         migrations.RunPython(migrations.RunPython.noop, check_nothing_is_shared),
     ]
