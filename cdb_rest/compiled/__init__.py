@@ -1,5 +1,6 @@
-"""Compiled tags: files from which a process answers lookups in a global tag without the database, or nearly so.
+"""Compiled lists: files from which a process answers lookups without the database, or nearly so.
 
-A compiled tag is made of one state of a tag. It is a cache: without it, PostgreSQL answers. `manifest` describes the files,
-`compiler` makes them, `tag` reads them, `directory` manages them on this host, and `registry` has those that this process uses.
+A *pack* is a file with the rows of some payload lists, each in one version (`pack`). Clones and past revisions of a tag use the
+packs of the lists that they share. `compiler` writes packs, `maintenance` decides which ones. `state` reads from the database which
+lists a tag has, `tag` answers lookups in such a state from packs, and `registry` has the states and packs of this process.
 """

@@ -1,67 +1,94 @@
-"""The maintenance of the compiled tags of this host: which tags are compiled, and which compiled tags are deleted."""
+"""The maintenance of the compiled lists of this host: which lists are compiled, and which packs are deleted."""
 
-import contextlib
 import fcntl
 import logging
 import os
 import shutil
 import time
-from pathlib import Path
+from dataclasses import dataclass
 
 from django.conf import settings
 from django.db import DatabaseError, connection
 
 from cdb_rest import named_sql
-from cdb_rest.compiled import directory, usage
-from cdb_rest.compiled.compiler import compile_tag, database_identity
-from cdb_rest.compiled.manifest import Manifest, UnusableError, read_manifest
+from cdb_rest.compiled import demand
+from cdb_rest.compiled.compiler import compile_tag
+from cdb_rest.compiled.pack import OpenPacks, UnusableError, remove, remove_abandoned, root
+from cdb_rest.compiled.state import database_identity
 from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.observe import metrics
 from cdb_rest.rules.errors import CdbError
-from cdb_rest.rules.status import Status
 
 logger = logging.getLogger(__name__)
-VALIDITY = named_sql.load("compiled_validity")
 SIZES = named_sql.load("compile_sizes")
 
-# What a lookup in a compiled tag that is not frozen costs more than the database's own lookup, in payload lists of the latter: it
-# asks what has changed. So it pays only for tags with more lists.
+# What a lookup from packs in a tag that is not frozen costs more than the database's own lookup, in payload lists of the latter: it
+# asks for the state of the tag. So it pays only for tags with more lists.
 ASKING_LISTS = 15
 # CPU time of PostgreSQL for one payload list of a lookup, and of a compilation: at least, and for each row. All in seconds.
 LIST_SECONDS = 10e-6
 LEAST_SECONDS, ROW_SECONDS = 1.0, 4e-6
 # A row takes about so many bytes.
 ROW_BYTES = 290
-# A tag is compiled again when PostgreSQL has spent as much time on its changed lists as compiling takes. So both together take at
-# most twice the time of the best choice, whatever changes and whatever is asked. The first time it is compiled much sooner,
-# because it is likely that a tag that is asked will be asked again.
+# A tag is compiled when PostgreSQL has spent this part of the time of a compilation on it: it is likely to be asked again.
 FIRST_SHARE = 0.1
+# Lists that are missing in a compiled tag are compiled at once, as long as the compiler has done nothing for long enough.
+BURST_SECONDS = 2.0
+HALF_LIFE_SECONDS = 3600
 # After a failure, a tag is not compiled for this time.
 PAUSE_SECONDS = 600
 # Several services may look after the same directory in turn.
 LOCK = "lock"
 
 
+@dataclass
+class _Wanted:
+    """What PostgreSQL answered of a tag since it was compiled: whole lookups, and missing lists; counted last at a time."""
+
+    lookups: float = 0
+    lists: float = 0
+    counted: float = 0
+
+
+class _Pace:
+    """Limits the work of this process to a share of a core, by sleeping, but for short bursts."""
+
+    def __init__(self) -> None:
+        # A fortieth of this machine. PostgreSQL needs as much again for the rows that it sends.
+        self._share = min(1, len(os.sched_getaffinity(0)) / 40)
+        self._debt, self._since = 0.0, (time.process_time(), time.monotonic())
+
+    def pause(self) -> None:
+        """Sleep until the CPU time is again what is allowed. This is CPU time, because a process of low priority waits anyway."""
+        before, self._since = self._since, (time.process_time(), time.monotonic())
+        used, passed = (now - then for now, then in zip(self._since, before, strict=True))
+        self._debt = max(0, self._debt + used - passed * self._share)
+        if self._debt > BURST_SECONDS:
+            time.sleep((self._debt - BURST_SECONDS) / self._share)
+
+
 class Maintenance:
-    """Looks after the compiled tags of this host, if no other process does."""
+    """Looks after the packs of this host, if no other process does."""
 
     def __init__(self) -> None:
         self._lock: int | None = None
-        self._manifests: dict[str, Manifest] = {}
+        self._packs = OpenPacks()
+        self._wanted: dict[str, _Wanted] = {}
         self._pauses: dict[str, float] = {}
+        self._pace = _Pace()
 
     def step(self) -> None:
-        """Do what is necessary now, and compile at most one tag. Raises `OSError`, or `django.db.DatabaseError`."""
+        """Do what is necessary now, and compile lists of at most one tag. Raises `OSError`, or `django.db.DatabaseError`."""
         if self._lock is None and not self._take_lock():
             return
-        directory.remove_abandoned()
-        for path in directory.paths():
-            if not directory.is_sealed(path):
-                self._verify(path)
-        self._read_manifests(directory.paths())
+        remove_abandoned()
+        self._packs.refresh()
         self._keep_to_budget()
+        self._count_demand()
+        self._pace.pause()
         try:
-            self._remove_untrue()
+            if self._packs:
+                self._remove_foreign()
             tag = self._choose()
         except DatabaseError:
             # Without the database nothing can be said, and nothing has to be done.
@@ -69,12 +96,12 @@ class Maintenance:
             raise
         if tag is not None:
             self._compile(tag)
-        metrics.COMPILED_TAGS.set(len(self._manifests))
-        metrics.COMPILED_BYTES.set(sum(manifest.size for manifest in self._manifests.values()))
+        metrics.COMPILED_PACKS.set(len(self._packs))
+        metrics.COMPILED_BYTES.set(sum(pack.size for pack in self._packs.values()))
 
     def _take_lock(self) -> bool:
-        directory.root().mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = os.open(Path(settings.CDB_COMPILED_DIR) / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        root().mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = os.open(root() / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -83,77 +110,53 @@ class Maintenance:
         self._lock = lock
         return True
 
-    def _read_manifests(self, paths: list[Path]) -> None:
-        known, self._manifests = self._manifests, {}
-        for path in paths:
-            try:
-                self._manifests[path.name] = known.get(path.name) or read_manifest(path)
-            except FileNotFoundError:
-                continue
-            except UnusableError as error:
-                self._remove(path.name, str(error))
+    def _remove(self, name: str, reason: str) -> None:
+        remove(self._packs.pop(name).path, reason)
 
     def _keep_to_budget(self) -> None:
-        """Delete the compiled tags that were used least recently, if all of them are too large."""
-        use = usage.read().use
-        total = sum(manifest.size for manifest in self._manifests.values())
-
-        def last(name: str) -> float:
-            return max(use[name].last if name in use else 0, self._manifests[name].compiled.timestamp())
-
-        for name in sorted(self._manifests, key=last):
+        """Delete the packs that were used least recently, if all of them are too large."""
+        total = sum(pack.size for pack in self._packs.values())
+        for name, pack in sorted(self._packs.items(), key=lambda item: item[1].last_use()):
             if total <= settings.CDB_COMPILED_BYTES:
                 break
-            total -= self._manifests[name].size
+            total -= pack.size
             self._remove(name, "CDB_COMPILED_BYTES is exceeded")
 
-    def _remove_untrue(self) -> None:
-        """Delete the compiled tags of another database, of tags that are gone, and of revisions that cannot be asked for."""
-        if not self._manifests:
-            return
+    def _remove_foreign(self) -> None:
+        """Delete the packs of another database, for example of the one before a restoration."""
         database = database_identity()
-        if database is None:
-            return
-        names = list(self._manifests)
-        manifests = list(self._manifests.values())
-        values = {
-            "names": [item.tag for item in manifests],
-            "versions": [item.version for item in manifests],
-            "tag_ids": [item.tag_id for item in manifests],
-            "revisions": [item.revision for item in manifests],
-            "changed": [item.changed for item in manifests],
-            "pasts": [item.is_past for item in manifests],
-            "frozens": [item.status == Status.FROZEN for item in manifests],
-        }
-        true = {position - 1 for (position,) in fetch_all(VALIDITY, values)}
-        for index, (name, manifest) in enumerate(zip(names, manifests, strict=True)):
-            if manifest.database != database:
+        for name, pack in list(self._packs.items()):
+            if database not in (None, pack.database):
                 self._remove(name, "it was made from another database")
-            elif index not in true:
-                self._remove(name, "its tag or revision does not exist any more")
+
+    def _count_demand(self) -> None:
+        now = time.monotonic()
+        for counted in demand.take():
+            for tag, (lookups, lists) in counted.items():
+                wanted = self._wanted.setdefault(tag, _Wanted(counted=now))
+                rest = 0.5 ** ((now - wanted.counted) / HALF_LIFE_SECONDS)
+                self._wanted[tag] = _Wanted(wanted.lookups * rest + lookups, wanted.lists * rest + lists, now)
+        self._wanted = {tag: one for tag, one in self._wanted.items() if now - one.counted < 10 * HALF_LIFE_SECONDS}
 
     def _choose(self) -> str | None:
-        """The tag that is to be compiled now, None if there is none: the one that saves most time."""
-        now = time.time()
-        demand = {
-            tag: one.at(now) for tag, one in usage.read().demand.items() if self._pauses.get(tag, 0) < time.monotonic()
-        }
-        if not demand:
-            return None
-        compiled = {manifest.tag for manifest in self._manifests.values() if not manifest.is_past}
+        """The tag that is to be compiled now, None if there is none: one with missing lists, or the one that saves most time."""
+        now = time.monotonic()
+        wanted = {tag: one for tag, one in self._wanted.items() if self._pauses.get(tag, 0) < now}
+        if missing := [tag for tag, one in wanted.items() if one.lists]:
+            return max(missing, key=lambda tag: wanted[tag].lists)
         best, most = None, 1.0
-        for tag, lists, rows, is_frozen in fetch_all(SIZES, {"names": list(demand)}):
+        for tag, lists, rows, is_frozen in fetch_all(SIZES, {"names": list(wanted)}) if wanted else ():
             saved = lists if is_frozen else max(0, lists - ASKING_LISTS)
-            spent = LIST_SECONDS * (demand[tag].lookups * saved + demand[tag].lists)
-            needed = (LEAST_SECONDS + ROW_SECONDS * rows) * (1 if tag in compiled else FIRST_SHARE)
-            if spent / needed >= most and self._has_space(tag, ROW_BYTES * rows):
-                best, most = tag, spent / needed
+            needed = FIRST_SHARE * (LEAST_SECONDS + ROW_SECONDS * rows)
+            gain = LIST_SECONDS * wanted[tag].lookups * saved / needed
+            if gain >= most and self._has_space(tag, ROW_BYTES * rows):
+                best, most = tag, gain
         return best
 
     def _has_space(self, tag: str, size: int) -> bool:
         if size > settings.CDB_COMPILED_BYTES:
             reason = f"it would take {size:,} bytes, more than CDB_COMPILED_BYTES"
-        elif shutil.disk_usage(directory.root()).free < 2 * size:
+        elif shutil.disk_usage(root()).free < 2 * size:
             reason = f"the disk does not have twice {size:,} bytes"
         else:
             return True
@@ -163,38 +166,18 @@ class Maintenance:
 
     def _compile(self, tag: str) -> None:
         begin = time.monotonic()
+        packs = self._packs.values()
         try:
-            compile_tag(tag, share=_background_share())
+            done = compile_tag(tag, packs=packs, progress=lambda done, total: self._pace.pause())
         except (CdbError, UnusableError, OSError, DatabaseError) as error:
             logger.error("global tag %s could not be compiled: %s", tag, " ".join(str(error).split()))
             self._pauses[tag] = time.monotonic() + PAUSE_SECONDS
             outcome = "failure"
             connection.close()
         else:
-            logger.info("compiled global tag %s in %.1f s", tag, time.monotonic() - begin)
+            seconds = time.monotonic() - begin
+            logger.info("compiled %d payload lists of global tag %s in %.1f s", done.lists, tag, seconds)
             outcome = "success"
-            with usage.changing() as whole:
-                whole.demand.pop(tag, None)
+        self._wanted.pop(tag, None)
         metrics.COMPILATIONS.labels(outcome).inc()
         metrics.COMPILE_SECONDS.inc(time.monotonic() - begin)
-
-    def _verify(self, path: Path) -> None:
-        """Compare the files with their checksums, and let the service use them; or delete them."""
-        try:
-            directory.verify(path)
-        except UnusableError as error:
-            self._remove(path.name, str(error))
-
-    def _remove(self, name: str, reason: str) -> None:
-        logger.info("compiled tag %s is deleted: %s", name, reason)
-        self._manifests.pop(name, None)
-        with contextlib.suppress(FileNotFoundError):
-            directory.remove(directory.root() / name)
-
-
-def _background_share() -> float:
-    """The number of cores that the maintenance may use: a fortieth of this machine, and at most one core.
-
-    PostgreSQL needs as much again for the rows that it sends.
-    """
-    return min(1, len(os.sched_getaffinity(0)) / 40)

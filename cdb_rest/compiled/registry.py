@@ -1,111 +1,135 @@
-"""The compiled tags that this process uses, and a thread that finds new ones and records their use."""
+"""The states of tags that this process answers from packs, and a thread that finds new packs and records the use of tags."""
 
 import logging
 import threading
 import time
 from collections import Counter, defaultdict
-from pathlib import Path
+from contextlib import nullcontext, suppress
 
 from django.conf import settings
+from django.db import Error, connection
 
-from cdb_rest.compiled import directory, usage
-from cdb_rest.compiled.manifest import UnusableError, read_manifest
+from cdb_rest import named_sql
+from cdb_rest.compiled import demand
+from cdb_rest.compiled.pack import OpenPacks, Pack
+from cdb_rest.compiled.state import TagState, read_state
 from cdb_rest.compiled.tag import CompiledTag
+from cdb_rest.connections.postgresql import fetch_all
+from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.observe import metrics
+from cdb_rest.rules.errors import CdbError
 
 logger = logging.getLogger(__name__)
+VALID = named_sql.load("compiled_validity")
 CHECK_INTERVAL_SECONDS = 0.5
+# More would take memory for tags and revisions that are rarely asked. A state of 200 lists takes some 100 KB.
+MOST_STATES = 1000
+# If this part of the lists is missing, PostgreSQL is as fast.
+MOST_MISSING = 0.9
+
+Name = tuple[str, int | None]
 
 
 class Registry:
-    """The open compiled tags of a process. All threads may use it; `refresh` and `flush` are for one of them."""
+    """The states and the packs of a process. All threads may use it; `refresh`, `confirm` and `flush` are for one of them."""
 
     def __init__(self) -> None:
         self.forget()
 
     def forget(self) -> None:
-        """Close all compiled tags, and forget what was counted."""
-        self._open: dict[str, CompiledTag] = {}
-        self._present: dict[str, CompiledTag] = {}
-        self._past: dict[tuple[str, int], CompiledTag] = {}
-        self._demand: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
-        self._use: Counter[str] = Counter()
-        self._seen: dict[str, int] = {}
+        """Close all packs, and forget all states and what was counted."""
+        self._files = OpenPacks()
+        self._packs: tuple[Pack, ...] = ()
+        # None for a revision that was asked for once.
+        self._states: dict[Name, TagState | None] = {}
+        self._compiled: dict[Name, tuple[TagState, tuple[Pack, ...], CompiledTag]] = {}
+        self._demand: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._used: set[Pack] = set()
 
     def find(self, tag: str, revision: int | None = None) -> CompiledTag | None:
-        """The compiled tag for lookups in the present state of a tag, or in a revision; None if there is none."""
-        found = self._present.get(tag) if revision is None else self._past.get((tag, revision))
-        if found is None or found.is_intact():
-            return found
-        self._drop(found)
-        return None
+        """What the packs have of the last known state of a tag, or of a revision; None if that is nothing, or not enough."""
+        name = (tag, revision)
+        state, packs = self._states.get(name), self._packs
+        if state is None:
+            return None
+        known = self._compiled.get(name)
+        if known is None or known[0] is not state or known[1] is not packs:
+            known = self._compiled[name] = (state, packs, CompiledTag(state, packs))
+        compiled = known[2]
+        if not compiled.is_intact():
+            self._drop_damaged(compiled)
+            return self.find(tag, revision)
+        limit = MOST_MISSING * len(state.lists) if revision is None else 0
+        is_enough = compiled.is_complete or len(compiled.missing) < limit
+        return compiled if is_enough and (compiled.parts or state.lists == ()) else None
 
-    def note_whole(self, tag: str) -> None:
-        """Count a lookup that PostgreSQL answered wholly."""
-        self._demand[tag][0] += 1
+    def learn(self, tag: str, revision: int | None = None, version: str | None = None) -> None:
+        """Read the state of a tag that PostgreSQL has answered in this version, or of a revision when it is asked again."""
+        name = (tag, revision)
+        known = self._states.get(name)
+        if not self._packs or (known and (revision is not None or known.version == version)):
+            return
+        state = None
+        if revision is None or name in self._states:
+            with suppress(CdbError, Error), nullcontext() if _is_simple(revision) else snapshot():
+                state = read_state(tag, revision)
+            if state is None or state.database is None:
+                return
+        while len(self._states) >= MOST_STATES:
+            self._remove(next(iter(self._states)))
+        self._states[name] = state
 
-    def note_use(self, compiled: CompiledTag, lists: int = 0) -> None:
-        """Count a lookup that was answered with a compiled tag, and with so many lists from PostgreSQL."""
-        self._use[compiled.path.name] += 1
-        if lists:
-            self._demand[compiled.manifest.tag][1] += lists
+    def note_lookup(self, tag: str, compiled: CompiledTag | None = None) -> None:
+        """Count a lookup that PostgreSQL answered wholly, or that was answered from packs, but for the missing lists."""
+        if compiled is None:
+            self._demand[tag]["whole"] += 1
+            return
+        self._used.update(part.pack for part in compiled.parts)
+        if compiled.missing:
+            self._demand[tag]["lists"] += len(compiled.missing)
 
     def refresh(self) -> None:
-        """Open new compiled tags, and close those that are gone. Raises `OSError`."""
-        seen = directory.seals()
-        if seen == self._seen and all(compiled.is_intact() for compiled in self._open.values()):
+        """Open new packs, and close those that are gone. Raises `OSError`."""
+        if self._files.refresh():
+            self._packs = tuple(self._files.values())
+
+    def confirm(self) -> None:
+        """Forget the frozen tags and past revisions that cannot be asked for any more. Raises `django.db.Error`."""
+        fixed = {name: state for name, state in list(self._states.items()) if state and state.is_fixed}
+        if not fixed:
             return
-        found: dict[str, CompiledTag] = {}
-        for path in directory.paths():
-            known = self._open.get(path.name)
-            opened = known if known is not None and known.is_intact() else self._try(path)
-            if opened:
-                found[path.name] = opened
-        self._open = found
-        # Of tags with the same name, one of which was deleted, the one that was compiled last counts.
-        newest_last = sorted(found.values(), key=lambda one: one.manifest.compiled)
-        self._present = {compiled.manifest.tag: compiled for compiled in newest_last if not compiled.manifest.is_past}
-        self._past = {
-            (compiled.manifest.tag, compiled.manifest.revision): compiled
-            for compiled in newest_last
-            if compiled.manifest.past_version is not None
-        }
-        self._seen = seen
+        columns = ("database", "tag", "tag_id", "revision", "version", "is_past")
+        values = {f"{column}s": [getattr(state, column) for state in fixed.values()] for column in columns}
+        valid = {position - 1 for (position,) in fetch_all(VALID, values)}
+        for place, name in enumerate(fixed):
+            if place not in valid:
+                self._remove(name)
 
     def flush(self) -> None:
-        """Add what was counted to the usage of this host. Raises `OSError`."""
-        demand, self._demand = self._demand, defaultdict(lambda: [0, 0])
-        use, self._use = self._use, Counter()
-        if demand or use:
-            with usage.changing() as whole:
-                whole.add({tag: (lookups, lists) for tag, (lookups, lists) in demand.items()}, use)
+        """Store what was used, and add what was counted to the demand of this host. Raises `OSError`."""
+        used, self._used = self._used, set()
+        for pack in used:
+            pack.note_use()
+        counted, self._demand = self._demand, defaultdict(Counter)
+        if counted:
+            demand.append({tag: (one["whole"], one["lists"]) for tag, one in counted.items()})
 
-    def _drop(self, compiled: CompiledTag) -> None:
-        manifest = compiled.manifest
-        # Otherwise it was deleted as a whole, for example because a new one has taken its place.
-        if compiled.path.exists():
-            logger.warning("the files of a compiled tag were changed: %s", compiled.path.name)
-            metrics.COMPILED_DAMAGED.inc()
-        self._open.pop(compiled.path.name, None)
-        self._present.pop(manifest.tag, None)
-        self._past.pop((manifest.tag, manifest.revision), None)
-        self._seen = {}
+    def _remove(self, name: Name) -> None:
+        self._states.pop(name, None)
+        self._compiled.pop(name, None)
 
-    @staticmethod
-    def _try(path: Path) -> CompiledTag | None:
-        try:
-            compiled = CompiledTag(path, read_manifest(path))
-            # One that is not sealed is verified first (`cdb_rest.compiled.maintenance`). Asked after opening, so that it holds
-            # for the open files.
-            if not directory.is_sealed(path):
-                return None
-            compiled.load()
-            return compiled
-        except FileNotFoundError:
-            return None
-        except (UnusableError, OSError) as error:
-            logger.warning("the compiled tag %s cannot be used: %s", path.name, error)
-            return None
+    def _drop_damaged(self, compiled: CompiledTag) -> None:
+        for pack in (part.pack for part in compiled.parts if not part.pack.is_intact()):
+            # Otherwise it was deleted as a whole.
+            if pack.path.exists():
+                logger.warning("a file of compiled lists was changed: %s", pack.path.name)
+                metrics.COMPILED_DAMAGED.inc()
+        self._packs = tuple(pack for pack in self._packs if pack.is_intact())
+
+
+def _is_simple(revision: int | None) -> bool:
+    """Whether one statement reads the state, or the transaction has a snapshot already."""
+    return revision is None or connection.in_atomic_block
 
 
 registry = Registry()
@@ -113,22 +137,24 @@ _is_enabled = False
 
 
 def enable() -> None:
-    """Let this process use compiled tags, if the settings permit it. Starts a thread, which does not survive a fork."""
+    """Let this process use packs, if the settings permit it. Starts a thread, which does not survive a fork."""
     global _is_enabled
     if settings.CDB_COMPILED_BYTES and not _is_enabled:
         _is_enabled = True
-        threading.Thread(target=_run, name="compiled tags", daemon=True).start()
-
-
-def note_whole(tag: str) -> None:
-    """Count a lookup in the present that PostgreSQL answered wholly."""
-    if _is_enabled:
-        registry.note_whole(tag)
+        threading.Thread(target=_run, name="compiled lists", daemon=True).start()
 
 
 def find(tag: str, revision: int | None = None) -> CompiledTag | None:
-    """The compiled tag for lookups in a tag, or in a revision of it; None if there is none."""
+    """What the packs have of a tag, or of a revision of it; None if that is nothing, or not enough."""
     return registry.find(tag, revision) if _is_enabled else None
+
+
+def note_whole(tag: str, revision: int | None, version: str) -> None:
+    """Count a lookup in this version that the primary answered wholly."""
+    if _is_enabled:
+        registry.learn(tag, revision, version)
+        if revision is None:
+            registry.note_lookup(tag)
 
 
 def _run() -> None:
@@ -138,11 +164,15 @@ def _run() -> None:
         try:
             registry.refresh()
             registry.flush()
+            registry.confirm()
         except OSError as error:
             reason = str(error)
             if reason != before:
-                logger.warning("the compiled tags of this host cannot be read: %s", reason)
+                logger.warning("the compiled lists of this host cannot be read: %s", reason)
+        except Error:
+            # Without the database nothing can be said.
+            connection.close()
         except Exception:
-            # The thread must go on: it is the only one that notices new and deleted compiled tags.
-            logger.exception("reading the compiled tags of this host failed")
+            # The thread must go on: it is the only one that notices new and deleted packs.
+            logger.exception("reading the compiled lists of this host failed")
         time.sleep(CHECK_INTERVAL_SECONDS)

@@ -1,177 +1,128 @@
-"""Writing the files of a compiled tag: the records of the rows in the order of their starts, and the arrays to find them."""
+"""Writing a pack: the rows of payload lists from PostgreSQL's COPY, and the arrays to find them."""
 
-import hashlib
-import os
+import json
+import zlib
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
-import numpy.typing as npt
 
-from cdb_rest.compiled.manifest import (
-    COUNTS,
-    LISTS,
-    MAJORS,
-    MINORS,
-    OFFSETS,
-    PLACES,
-    ROWS,
-    FileSum,
-    UnusableError,
-    sum_of,
+from cdb_rest.compiled.intervals import Integers
+from cdb_rest.compiled.pack import END, FORMAT, UnusableError
+
+SIGNATURE = b"PGCOPY\n\xff\r\n\0" + bytes(8)
+TRAILER = b"\xff\xff"
+# The number of columns; then each column with its length in front: the start and the end of the IOV; and the length of the row's
+# JSON array, which is the last column.
+NAMES = ("major", "minor", "major_end", "minor_end")
+HEAD_TYPE = np.dtype(
+    [
+        ("columns", ">i2"),
+        *((f"{name}{part}", kind) for name in NAMES for part, kind in (("_length", ">i4"), ("", ">i8"))),
+    ]
+    + [("text_length", ">i4")]
 )
-from cdb_rest.compiled.tag import COLUMNS, HEAD_BYTES, HEAD_TYPE, SIGNATURE, TRAILER
-
-# The least number of rows in a block. More make `counts.npy` smaller, and each lookup slower.
+COLUMNS = 5
+# More take more memory.
+RECORDS_AT_ONCE = 65_536
+# The least number of rows in a block. More make `counts` smaller, and each lookup slower.
 LEAST_BLOCK = 1024
-# Rows for which `places.npy` is made at once.
-PLACES_AT_ONCE = 1_000_000
-Integers = npt.NDArray[np.int64]
 
 
 class Writer:
-    """The files of a compiled tag in a directory, to which rows are appended. `lists` is the number of its lists.
+    """Writes a pack to a file, list by list. `progress` is called with the number of rows, repeatedly.
 
-    `append` and `finish` raise `OSError`, for example if the disk is full.
+    `write` is called by COPY in the binary format, with a message for each row. Raises `OSError`, for example if the disk is full,
+    and `UnusableError` if the rows do not have the form or the order that is expected.
     """
 
-    def __init__(self, directory: Path, lists: int) -> None:
-        self._directory = directory
-        self._records = (directory / ROWS).open("wb")
-        self._digest = hashlib.sha256()
-        self._size = 0
-        # A list has at most a few million rows, but a tag may have any number of lists.
-        kinds = {OFFSETS: "<i8", MAJORS: "<i8", MINORS: "<i8", LISTS: "<u2" if lists <= 2**16 else "<u4"}
-        self._arrays = {name: _Array(directory / name, np.dtype(kind)) for name, kind in kinds.items()}
-        self.sizes = np.zeros(lists, np.int64)
-        self._last = (-1, -1)
-        self._has_minors = False
-        self._write(SIGNATURE)
+    def __init__(self, file: BinaryIO, progress: Callable[[int], None]) -> None:
+        self._file = file
+        self._progress = progress
+        self._checksum = 0
+        self.size = 0
+        self.rows = 0
+        self._first = [0]
+        self._offsets = [np.zeros(1, np.int64)]
+        self._heads: list[Integers] = []
+        self._records: list[bytes] = []
 
-    @property
-    def total(self) -> int:
-        """The number of rows so far."""
-        return int(self.sizes.sum())
+    def write(self, message: bytes) -> None:
+        """Add a message of COPY."""
+        self._records.append(message)
+        if len(self._records) > RECORDS_AT_ONCE:
+            self._flush(len(self._records) - 1)
 
-    def append(self, records: list[bytes]) -> None:
-        """Append the rows of a part, in any order. All of them must start after those of the last part.
+    def end_list(self) -> None:
+        """Add the next list after this."""
+        if not self._records or self._records[-1] not in (TRAILER, SIGNATURE + TRAILER):
+            raise UnusableError("PostgreSQL's COPY did not end as expected")
+        if self._records.pop() == TRAILER:
+            self._flush(len(self._records))
+        self._first.append(self.rows)
 
-        Raises `UnusableError` if they do not, if two rows of a list have the same start, or if a record has another form.
-        """
-        if not records:
-            return
-        lengths = np.fromiter(map(len, records), np.int64, len(records))
-        heads = _heads_of(records, lengths)
-        lists = heads["list"].astype(np.int64)
-        majors, minors = heads["major"].astype(np.int64), heads["minor"].astype(np.int64)
-        order = np.lexsort((lists, minors, majors))
-        lists, majors, minors, lengths = lists[order], majors[order], minors[order], lengths[order]
-        is_same = (majors[1:] == majors[:-1]) & (minors[1:] == minors[:-1]) & (lists[1:] == lists[:-1])
-        if is_same.any() or (int(majors[0]), int(minors[0])) <= self._last:
-            raise UnusableError("PostgreSQL's COPY sent a row twice, or rows of another part")
-        self._last = (int(majors[-1]), int(minors[-1]))
-        self._has_minors |= bool(minors.any())
-        offsets = self._size + HEAD_BYTES + np.cumsum(lengths) - lengths
-        self._write(b"".join([records[number] for number in order.tolist()]))
-        for name, values in ((OFFSETS, offsets), (MAJORS, majors), (MINORS, minors), (LISTS, lists)):
-            self._arrays[name].append(values)
-        self.sizes += np.bincount(lists, minlength=len(self.sizes))
+    def finish(self, **header: Any) -> None:
+        """Complete the pack. The header has `database` and `lists`, the `ListKey` of each list."""
+        block = max(LEAST_BLOCK, 4 * (len(self._first) - 1))
+        arrays = self._arrays(block)
+        self._emit(bytes(-self.size % 8))
+        places = {}
+        for name, array in arrays.items():
+            places[name] = (array.dtype.str, array.shape, self.size)
+            self._emit(array.tobytes() + bytes(-array.nbytes % 8))
+        text = json.dumps({"format": FORMAT, "block": block, "arrays": places, **header}).encode()
+        self._emit(text)
+        self._emit(END.pack(len(text), 0)[:-4])
+        self._file.write(END.pack(0, self._checksum)[-4:])
+        self.size += 4
 
-    def finish(self, pause: Callable[[], None]) -> tuple[int, dict[str, FileSum]]:
-        """Complete the files. Returns the size of a block, and the sums of the files. `pause` is called repeatedly."""
-        self._arrays[OFFSETS].append(np.array([self._size + HEAD_BYTES]))
-        self._write(TRAILER)
-        if not self._has_minors:
-            # Many tags use only the major number.
-            self._arrays[MINORS].clear()
-        self.close()
-        block = max(LEAST_BLOCK, 4 * len(self.sizes))
-        lists = np.load(self._directory / LISTS, mmap_mode="r", allow_pickle=False)
-        self._write_counts(lists, block)
-        self._write_places(lists, pause)
-        sums = {ROWS: FileSum(self._size, self._digest.hexdigest())}
-        return block, sums | {name: sum_of(self._directory / name) for name in (*self._arrays, COUNTS, PLACES)}
+    def _flush(self, count: int) -> None:
+        """Write the first records."""
+        records, self._records = self._records[:count], self._records[count:]
+        if self.rows == self._first[-1] and records:
+            if not records[0].startswith(SIGNATURE):
+                raise UnusableError("PostgreSQL's COPY did not begin as expected")
+            records[0] = records[0][len(SIGNATURE) :]
+        size = HEAD_TYPE.itemsize
+        lengths = np.fromiter(map(len, records), np.int64, len(records)) - size
+        if len(lengths) and lengths.min() < 0:
+            raise UnusableError("a record of PostgreSQL's COPY is too short")
+        heads = np.frombuffer(b"".join([record[:size] for record in records]), HEAD_TYPE)
+        if (heads["columns"] != COLUMNS).any() or (heads["text_length"] != lengths).any():
+            raise UnusableError("a record of PostgreSQL's COPY does not have the expected columns")
+        self._offsets.append(self.size + np.cumsum(lengths))
+        self._heads.append(np.stack([heads[name].astype(np.int64) for name in NAMES]))
+        self._emit(b"".join([record[size:] for record in records]))
+        self.rows += len(records)
+        self._progress(self.rows)
 
-    def close(self) -> None:
-        """Close the files."""
-        self._records.close()
-        for array in self._arrays.values():
-            array.close()
-
-    def _write(self, text: bytes) -> None:
-        self._records.write(text)
-        self._digest.update(text)
-        self._size += len(text)
-
-    def _write_counts(self, lists: Any, block: int) -> None:
-        counts = self._create(COUNTS, np.dtype("<i8"), (self.total // block + 1, len(self.sizes)))
+    def _arrays(self, block: int) -> dict[str, np.ndarray[Any, Any]]:
+        heads = np.concatenate([np.zeros((4, 0), np.int64), *self._heads], axis=1)
+        self._heads.clear()
+        first = np.array(self._first, np.int64)
+        majors, minors = heads[0], heads[1]
+        # A list has at most a few million rows, but a pack may have any number of lists.
+        lists = np.repeat(np.arange(len(first) - 1), np.diff(first)).astype("<u2" if len(first) <= 2**16 else "<u4")
+        is_later = (majors[1:] > majors[:-1]) | ((majors[1:] == majors[:-1]) & (minors[1:] > minors[:-1]))
+        if not (is_later | (lists[1:] != lists[:-1])).all():
+            raise UnusableError("PostgreSQL's COPY sent a row twice, or not in order")
+        order = np.lexsort((minors, majors)) if minors.any() else np.argsort(majors, kind="stable")
+        merged = lists[order]
+        counts = np.zeros((len(order) // block + 1, len(first) - 1), np.int64)
         for row in range(1, len(counts)):
-            part = lists[(row - 1) * block : row * block]
+            part = merged[(row - 1) * block : row * block]
             counts[row] = counts[row - 1] + np.bincount(part, minlength=counts.shape[1])
-        counts.flush()
+        return {
+            **dict(zip(("majors", "minors", "major_ends", "minor_ends"), heads, strict=True)),
+            "offsets": np.concatenate(self._offsets),
+            "first": first,
+            "merged_majors": majors[order],
+            "merged_minors": minors[order] if minors.any() else minors[:0],
+            "lists": merged,
+            "counts": counts,
+        }
 
-    def _write_places(self, lists: Any, pause: Callable[[], None]) -> None:
-        places = self._create(PLACES, np.dtype("<i8" if self.total >= 2**32 else "<u4"), (self.total,))
-        upcoming = np.cumsum(self.sizes) - self.sizes
-        for begin in range(0, self.total, PLACES_AT_ONCE):
-            part = lists[begin : begin + PLACES_AT_ONCE]
-            counts = np.bincount(part, minlength=len(self.sizes))
-            # The rows of each list in their order, list by list.
-            order = np.argsort(part, kind="stable")
-            targets = np.arange(len(order)) + np.repeat(upcoming - np.cumsum(counts) + counts, counts)
-            places[targets] = begin + order
-            upcoming += counts
-            pause()
-        places.flush()
-
-    def _create(self, name: str, kind: np.dtype[Any], shape: tuple[int, ...]) -> Any:
-        """A memory-mapped array in a new file, whose space is allocated at once: a full disk would kill the process later."""
-        path = self._directory / name
-        array = np.lib.format.open_memmap(path, "w+", kind, shape)
-        with path.open("r+b") as file:
-            os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
-        return array
-
-
-class _Array:
-    """A one-dimensional array in a file in numpy's format, to which values are appended."""
-
-    def __init__(self, path: Path, kind: np.dtype[Any]) -> None:
-        self._file = path.open("wb")
-        self._kind = kind
-        self._length = 0
-        self._write_header()
-
-    def append(self, values: Integers) -> None:
-        """Append values."""
-        self._file.write(values.astype(self._kind).tobytes())
-        self._length += len(values)
-
-    def clear(self) -> None:
-        """Remove all values."""
-        self._length = 0
-        self._write_header()
-        self._file.truncate()
-
-    def close(self) -> None:
-        """Write the header with the length, and close the file. Only the first call has an effect."""
-        if not self._file.closed:
-            self._write_header()
-            self._file.close()
-
-    def _write_header(self) -> None:
-        # numpy pads the header so that its size is the same for every length.
-        self._file.seek(0)
-        header = {"descr": np.lib.format.dtype_to_descr(self._kind), "fortran_order": False, "shape": (self._length,)}
-        np.lib.format.write_array_header_1_0(self._file, header)
-
-
-def _heads_of(records: list[bytes], lengths: Integers) -> npt.NDArray[Any]:
-    """The heads of the records. Raises `UnusableError` if a record does not have the expected columns."""
-    if int(lengths.min()) < HEAD_BYTES:
-        raise UnusableError("a record of PostgreSQL's COPY is too short")
-    heads = np.frombuffer(b"".join([record[:HEAD_BYTES] for record in records]), HEAD_TYPE)
-    if (heads["columns"] != COLUMNS).any() or (heads["text_length"] != lengths - HEAD_BYTES).any():
-        raise UnusableError("a record of PostgreSQL's COPY does not have the expected columns")
-    return heads
+    def _emit(self, text: bytes) -> None:
+        self._file.write(text)
+        self._checksum = zlib.crc32(text, self._checksum)
+        self.size += len(text)

@@ -50,13 +50,13 @@ class LookUp(Protocol):
 
 
 def look_up(query: LookupQuery, validators: Validators = NO_VALIDATORS, *, with_window: bool = False) -> LookupResult:
-    """The result of a lookup: from a compiled tag, a replica or the primary. If the validators match, the rows are not read.
+    """The result of a lookup: from compiled lists, a replica or the primary. If the validators match, the rows are not read.
 
     `with_window` requests the window of the result. While the primary is down, only lookups in frozen tags and in past revisions
-    succeed, in compiled tags or on a replica. Must not be called in a snapshot. Raises the errors of `look_up_here`.
+    succeed, from compiled lists or on a replica. Must not be called in a snapshot. Raises the errors of `look_up_here`.
     """
     compiled = _find_compiled(query)
-    if query.as_of is None and compiled is not None and compiled.may_be_unchanged:
+    if compiled is not None and compiled.is_complete and not compiled.state.is_fixed:
         return _look_up_in_turn(compiled, query, validators, with_window=with_window)
     if query.as_of is None and compiled is None and validators != NO_VALIDATORS:
         # On a frozen tag, a replica may answer below while the primary is down.
@@ -71,12 +71,12 @@ def look_up(query: LookupQuery, validators: Validators = NO_VALIDATORS, *, with_
 def _look_up_in_turn(
     compiled: CompiledTag, query: LookupQuery, validators: Validators, *, with_window: bool
 ) -> LookupResult:
-    """The result from a compiled tag that has probably all rows, for which requests share the question whether it has."""
+    """The result from compiled lists that are probably those of the present, for which requests share the question whether they are."""
     with shared_states.turn(query.tag) as shared:
         if shared is None or shared.unchanged is not compiled:
             begun = monotonic()
             found = _look_up_alone(compiled, query, validators, with_window=with_window)
-            # A 304 does not say whether the compiled tag is one of this database.
+            # A 304 does not say whether the state is one of this database.
             if found.body is not None and is_current(compiled, found.state):
                 shared_states.remember(query.tag, SharedState(begun, found.state, compiled))
             return found
@@ -93,9 +93,15 @@ def _look_up_alone(
     if found is None:
         replica = choose_replica() if REPLICAS else None
         found = _look_up_on(replica, query, validators, with_window=with_window) if replica else None
-        found = found or look_up_here(query, validators, with_window=with_window)
-        if query.as_of is None and found.body is not None:
-            registry.note_whole(query.tag)
+        found = found or _look_up_on_primary(query, validators, with_window=with_window)
+    return found
+
+
+def _look_up_on_primary(query: LookupQuery, validators: Validators, *, with_window: bool) -> LookupResult:
+    """The result of `look_up_here`, which is counted for the compiler. The process learns which lists the tag has."""
+    found = look_up_here(query, validators, with_window=with_window)
+    if found.body is not None and (query.as_of is None or query.as_of.revision is not None):
+        registry.note_whole(query.tag, query.as_of and query.as_of.revision, found.state.version)
     return found
 
 
@@ -114,11 +120,7 @@ def reader_of(query: LookupQuery) -> LookUp:
 
 def _look_up_in_snapshot(compiled: CompiledTag | None, query: LookupQuery, *, with_window: bool) -> LookupResult:
     found = look_up_compiled(compiled, query, NO_VALIDATORS, with_window=with_window) if compiled else None
-    if found is None:
-        found = look_up_here(query, with_window=with_window)
-        if query.as_of is None:
-            registry.note_whole(query.tag)
-    return found
+    return found or _look_up_on_primary(query, NO_VALIDATORS, with_window=with_window)
 
 
 def _find_compiled(query: LookupQuery) -> CompiledTag | None:

@@ -84,7 +84,7 @@ STATE = named_sql.load("global_tag_state")
 class SharedState(NamedTuple):
     """A state that was read from the primary by a query that was sent at `begun`.
 
-    `unchanged` is the compiled tag of which the query has said that it has all rows in this state, if it was asked about one.
+    `unchanged` has all rows in this state, if the query was asked about compiled lists.
     """
 
     begun: float

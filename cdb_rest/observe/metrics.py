@@ -53,19 +53,19 @@ REPLICA_LAG = Gauge(
 
 COMPILED_LOOKUPS = Counter(
     "cdb_compiled_lookups_total",
-    "Lookups in compiled tags by the part of the database: none (it was not asked), confirmed (it said that the tag has not "
-    "changed), shared (another request had asked it after this one began), changed (it answered for the lists that have "
-    "changed), or all (it answered for all lists).",
+    "Lookups in tags with compiled lists by the part of the database: none (it was not asked), confirmed (it said that the tag "
+    "has not changed), shared (another request had asked it after this one began), changed (it answered for the lists that are "
+    "not compiled), or all (the tag has changed, and it answered for all lists).",
     ["database"],
 )
 COMPILED_ALONE, COMPILED_CONFIRMED, COMPILED_SHARED, COMPILED_CHANGED, COMPILED_ALL = (
     COMPILED_LOOKUPS.labels(kind) for kind in ("none", "confirmed", "shared", "changed", "all")
 )
 COMPILED_DAMAGED = Counter(
-    "cdb_compiled_damaged_total", "Compiled tags whose files were changed or deleted while a process had them open."
+    "cdb_compiled_damaged_total", "Files of compiled lists that were changed while a process had them open."
 )
-COMPILED_TAGS = Gauge("cdb_compiled_tags", "Compiled tags on this host.", multiprocess_mode="livemax")
-COMPILED_BYTES = Gauge("cdb_compiled_bytes", "Size of the compiled tags on this host.", multiprocess_mode="livemax")
+COMPILED_PACKS = Gauge("cdb_compiled_packs", "Files of compiled lists on this host.", multiprocess_mode="livemax")
+COMPILED_BYTES = Gauge("cdb_compiled_bytes", "Size of the compiled lists on this host.", multiprocess_mode="livemax")
 COMPILATIONS = Counter("cdb_compilations_total", "Compilations of tags by the compiler, by outcome.", ["outcome"])
 for _outcome in ("success", "failure"):
     COMPILATIONS.labels(_outcome)

@@ -9,7 +9,7 @@ from django.db import Error
 from tqdm import tqdm
 
 from cdb_rest.compiled.compiler import compile_tag
-from cdb_rest.compiled.manifest import UnusableError, read_manifest
+from cdb_rest.compiled.pack import UnusableError, readable_packs
 from cdb_rest.management.interruption import interruptible
 from cdb_rest.management.quantities import AT_LEAST_ONE
 from cdb_rest.rules.errors import CdbError
@@ -17,8 +17,9 @@ from cdb_rest.rules.errors import CdbError
 
 class Command(BaseCommand):
     help = (
-        "Compile a global tag: write files from which this host answers lookups in the tag nearly without the database. The "
-        "service does this by itself for tags that are asked often. A running service uses the files within a second."
+        "Compile the payload lists of a global tag: write a file from which this host answers lookups nearly without the "
+        "database. Lists that other tags share are compiled once. The service does this by itself for tags that are asked "
+        "often. A running service uses the file within a second."
     )
     requires_system_checks = []
 
@@ -41,15 +42,14 @@ class Command(BaseCommand):
                     bar.total = total or None
                     bar.update(done - bar.n)
 
-                path = compile_tag(tag, revision, progress=show)
+                done = compile_tag(tag, revision, packs=readable_packs(), progress=show)
         except CdbError as error:
             raise CommandError(str(error)) from error
         except (UnusableError, OSError, Error) as error:
             raise CommandError(f"{tag} cannot be compiled: {' '.join(str(error).split())}") from error
-        manifest = read_manifest(path)
         self.stdout.write(
-            f"Compiled {tag} at revision {manifest.revision} in {time.monotonic() - begin:.1f} s: "
-            f"{len(manifest.lists):,} payload lists, {manifest.rows:,} IOVs, {manifest.size / 2**20:,.1f} MiB."
+            f"Compiled {tag} at revision {done.state.revision} in {time.monotonic() - begin:.2f} s: {done.lists:,} of "
+            f"{len(done.state.lists):,} payload lists, {done.rows:,} IOVs, {done.size / 2**20:,.1f} MiB."
         )
         if not settings.CDB_COMPILED_BYTES:
             self.stdout.write("A service with these settings does not use it: CDB_COMPILED_BYTES is 0.")

@@ -20,14 +20,14 @@ LOW_PRIORITY = 5
 
 class Command(BaseCommand):
     help = (
-        "Keep the compiled tags of this host up to date until SIGTERM: compile the tags that are asked often, and delete "
-        "compiled tags that are not needed. `make run` and `make serve` start it; elsewhere, one on each host."
+        "Keep the compiled payload lists of this host up to date until SIGTERM: compile those of tags that are asked often, and "
+        "delete those that are not needed. `make run` and `make serve` start it; elsewhere, one on each host."
     )
     requires_system_checks = []
 
     def handle(self, **options: Any) -> None:
         if not settings.CDB_COMPILED_BYTES:
-            self.stdout.write("CDB_COMPILED_BYTES is 0: no tag is compiled.")
+            self.stdout.write("CDB_COMPILED_BYTES is 0: no list is compiled.")
             self.stdout.flush()
             while True:
                 signal.pause()
@@ -40,5 +40,5 @@ class Command(BaseCommand):
             except (OSError, DatabaseError) as error:
                 reason = " ".join(str(error).split())
                 if reason != before:
-                    logger.warning("compiled tags cannot be kept up to date: %s", reason)
+                    logger.warning("compiled lists cannot be kept up to date: %s", reason)
             time.sleep(INTERVAL_SECONDS)
