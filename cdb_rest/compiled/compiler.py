@@ -17,8 +17,8 @@ from cdb_rest.rules.errors import GlobalTagNotFoundError
 ROWS = named_sql.load("compile_rows")
 SETTINGS = named_sql.load("export_settings")
 
-# A tag whose lists are in more packs is slower. Then all lists but those of the half of these packs with most rows are compiled again,
-# into one pack.
+# A tag whose lists are in more packs is slower. Then the largest half of these packs stays, and all other lists are compiled
+# again, into one pack.
 MOST_PACKS = 8
 
 # The numbers of rows that have been read, and of all rows (0: unknown). It may sleep.
@@ -27,7 +27,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """What was compiled: the state of the tag, and the new pack's numbers of lists and rows and its size in bytes, all 0 without one."""
+    """The state of the tag that was compiled; of the new pack the numbers of lists and rows and the size in bytes, or 0."""
 
     state: TagState
     lists: int = 0
@@ -44,8 +44,8 @@ def compile_tag(
 ) -> Compilation:
     """Compile those lists of the present state of a tag, or of a past revision, that are not in one of the packs.
 
-    Raises `GlobalTagNotFoundError`, `RevisionNotFoundError`, `RevisionPrunedError`, `UnusableError`, `OSError`, for example if the
-    disk is full, or `django.db.Error`.
+    Raises `GlobalTagNotFoundError`, `RevisionNotFoundError`, `RevisionPrunedError`, `UnusableError`, `OSError`, for example if
+    the disk is full, or `django.db.Error`.
     """
     with snapshot():
         state = read_state(tag, revision)

@@ -1,4 +1,4 @@
-"""Which tags PostgreSQL answers on this host: a file to which the processes of the service append, and which the compiler reads."""
+"""What PostgreSQL answers on this host: a file to which the processes of the service append, and which the compiler reads."""
 
 import json
 from collections.abc import Iterator, Mapping

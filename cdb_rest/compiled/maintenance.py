@@ -22,7 +22,7 @@ from cdb_rest.rules.errors import CdbError
 logger = logging.getLogger(__name__)
 SIZES = named_sql.load("compile_sizes")
 
-# What a lookup from packs in a tag that is not frozen costs more than the database's own lookup, in payload lists of the latter: it
+# What a lookup from packs in a tag that is not frozen costs more than PostgreSQL's own lookup, in payload lists of the latter: it
 # asks for the state of the tag. So it pays only for tags with more lists.
 ASKING_LISTS = 15
 # CPU time of PostgreSQL for one payload list of a lookup, and of a compilation: at least, and for each row. All in seconds.

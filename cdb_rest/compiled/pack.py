@@ -1,7 +1,7 @@
 """Packs: files that have the rows of payload lists, and the arrays to find them.
 
-A pack has, in this order: the rows of its lists as JSON arrays, as in the response of a lookup, list by list and by start; arrays;
-a header in JSON; the length of the header, and a checksum of everything before it. The arrays:
+A pack has, in this order: the rows of its lists as JSON arrays, as in the response of a lookup, list by list and by start; the
+arrays; a header in JSON; the length of the header, and a checksum of everything before it. The arrays:
 
 - `offsets`: where each row begins, and the end of the last one.
 - `majors`, `minors`, `major_ends`, `minor_ends`: the IOV of each row, as in the tables.
@@ -27,7 +27,7 @@ from contextlib import contextmanager, suppress
 from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 from tempfile import mkstemp
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 from django.conf import settings
@@ -121,8 +121,7 @@ class Pack:
 
     def note_use(self) -> None:
         """Store as the time of the file's last access that it is used. Raises `OSError`."""
-        found = os.stat(self._file)
-        os.utime(self._file, ns=(time.time_ns(), found.st_mtime_ns))
+        os.utime(self._file, ns=(time.time_ns(), os.fstat(self._file).st_mtime_ns))
 
     def last_use(self) -> float:
         """When it was used last, in seconds."""
@@ -180,7 +179,7 @@ class OpenPacks(dict[str, Pack]):
     """The packs of this host that this process has open, by the names of their files."""
 
     def refresh(self) -> bool:
-        """Open new packs, close those that are gone, and delete damaged ones. Returns whether there were any. Raises `OSError`."""
+        """Open new packs, close those that are gone, and delete damaged ones. Returns whether it did. Raises `OSError`."""
         names = {path.name for path in paths()}
         gone = [name for name, pack in self.items() if name not in names or not pack.is_intact()]
         for name in gone:

@@ -18,8 +18,8 @@ IDENTITY = named_sql.load("compile_identity")
 class ListKey(NamedTuple):
     """What identifies the rows of a compiled list in a database.
 
-    `list_id` and `version` say where the rows are (`PayloadList.rows_list_id`), `edited` changes when another program changes them,
-    and each row contains the name of the payload type.
+    `list_id` and `version` say where the rows are (`PayloadList.rows_list_id`), `edited` changes when another program changes
+    them, and each row contains the name of the payload type.
     """
 
     list_id: int
@@ -72,13 +72,14 @@ def read_state(tag: str, revision: int | None = None) -> TagState | None:
     if revision is not None:
         past = find_past(tag, AsOf(revision=revision))
         rows = fetch_all(PAST, {"tag_id": past.tag_id, "number": past.number})
-        head = (database_identity(), tag, past.tag_id, revision, past.version, None, None)
-        return TagState(*head, tuple(_state_list(*row) for row in rows))
+        lists = tuple(_state_list(*row) for row in rows)
+        return TagState(database_identity(), tag, past.tag_id, revision, past.version, None, None, lists)
     rows = fetch_all(PRESENT, {"tag": tag})
     if not rows:
         return None
-    database, *values = rows[0][:6]
-    return TagState(database, tag, *values, tuple(_state_list(*row[6:]) for row in rows if row[6] is not None))
+    database, tag_id, revision, version, status, modified = rows[0][:6]
+    lists = tuple(_state_list(*row[6:]) for row in rows if row[6] is not None)
+    return TagState(database, tag, tag_id, revision, version, status, modified, lists)
 
 
 def _state_list(

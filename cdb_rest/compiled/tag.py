@@ -53,6 +53,9 @@ class Edges(NamedTuple):
     until: Moment | None
 
 
+UNLIMITED = Edges(None, None)
+
+
 def narrowest(edges: Sequence[Edges]) -> Edges:
     """The interval that is in all intervals."""
     return Edges(
@@ -145,7 +148,7 @@ class CompiledTag:
         self,
         query: Query,
         others: Sequence[tuple[str, bytes]] = (),
-        edges: Edges = Edges(None, None),
+        edges: Edges = UNLIMITED,
         *,
         with_window: bool,
     ) -> tuple[bytes, Edges | None]:

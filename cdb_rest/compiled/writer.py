@@ -19,8 +19,8 @@ HEAD_TYPE = np.dtype(
     [
         ("columns", ">i2"),
         *((f"{name}{part}", kind) for name in NAMES for part, kind in (("_length", ">i4"), ("", ">i8"))),
+        ("text_length", ">i4"),
     ]
-    + [("text_length", ">i4")]
 )
 COLUMNS = 5
 # More take more memory.
@@ -32,8 +32,8 @@ LEAST_BLOCK = 1024
 class Writer:
     """Writes a pack to a file, list by list. `progress` is called with the number of rows, repeatedly.
 
-    `write` is called by COPY in the binary format, with a message for each row. Raises `OSError`, for example if the disk is full,
-    and `UnusableError` if the rows do not have the form or the order that is expected.
+    `write` is called by COPY in the binary format, with a message for each row. Raises `OSError`, for example if the disk is
+    full, and `UnusableError` if the rows do not have the form or the order that is expected.
     """
 
     def __init__(self, file: BinaryIO, progress: Callable[[int], None]) -> None:
@@ -57,7 +57,7 @@ class Writer:
         """Add the next list after this."""
         if not self._records or self._records[-1] not in (TRAILER, SIGNATURE + TRAILER):
             raise UnusableError("PostgreSQL's COPY did not end as expected")
-        if self._records.pop() == TRAILER:
+        if self._records.pop() == TRAILER and self._records:
             self._flush(len(self._records))
         self._first.append(self.rows)
 
@@ -79,13 +79,13 @@ class Writer:
     def _flush(self, count: int) -> None:
         """Write the first records."""
         records, self._records = self._records[:count], self._records[count:]
-        if self.rows == self._first[-1] and records:
+        if self.rows == self._first[-1]:
             if not records[0].startswith(SIGNATURE):
                 raise UnusableError("PostgreSQL's COPY did not begin as expected")
             records[0] = records[0][len(SIGNATURE) :]
         size = HEAD_TYPE.itemsize
         lengths = np.fromiter(map(len, records), np.int64, len(records)) - size
-        if len(lengths) and lengths.min() < 0:
+        if lengths.min() < 0:
             raise UnusableError("a record of PostgreSQL's COPY is too short")
         heads = np.frombuffer(b"".join([record[:size] for record in records]), HEAD_TYPE)
         if (heads["columns"] != COLUMNS).any() or (heads["text_length"] != lengths).any():

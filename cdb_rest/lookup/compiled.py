@@ -6,6 +6,7 @@ files answer alone.
 """
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,7 +14,7 @@ from django.db import Error
 
 from cdb_rest import named_sql
 from cdb_rest.compiled import registry
-from cdb_rest.compiled.tag import CompiledTag, Edges
+from cdb_rest.compiled.tag import UNLIMITED, CompiledTag, Edges
 from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.lookup.model import (
     NO_VALIDATORS,
@@ -46,9 +47,16 @@ def look_up_compiled(
         metrics.COMPILED_ALONE.inc()
         return look_up_unchanged(compiled, query, _fixed_state(compiled, query), validators, with_window=with_window)
     state = compiled.state
-    parameters = {"tag": query.tag, "database": state.database, "tag_id": state.tag_id, "state_version": state.version}
-    parameters |= {"missing": [item.id for item in compiled.missing], "with_window": with_window}
-    parameters |= {"versions": list(validators.versions), "modified": validators.modified} | parameters_of(query)
+    parameters = parameters_of(query) | {
+        "tag": query.tag,
+        "versions": list(validators.versions),
+        "modified": validators.modified,
+        "with_window": with_window,
+        "database": state.database,
+        "tag_id": state.tag_id,
+        "state_version": state.version,
+        "missing": [item.id for item in compiled.missing],
+    }
     try:
         [row] = fetch_all(CALL, parameters, count_started)
     except Error:
@@ -113,13 +121,13 @@ def _from_files(
     compiled: CompiledTag,
     query: LookupQuery,
     state: State,
-    others: list[tuple[str, bytes]] | None = None,
-    edges: Edges = Edges(None, None),
+    others: Sequence[tuple[str, bytes]] = (),
+    edges: Edges = UNLIMITED,
     *,
     with_window: bool,
 ) -> LookupResult:
     registry.registry.note_lookup(query.tag, compiled)
-    body, found = compiled.look_up(query, others or (), edges, with_window=with_window)
+    body, found = compiled.look_up(query, others, edges, with_window=with_window)
     return LookupResult(state, body, window_between(*found) if found else None)
 
 

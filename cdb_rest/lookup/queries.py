@@ -71,7 +71,7 @@ def look_up(query: LookupQuery, validators: Validators = NO_VALIDATORS, *, with_
 def _look_up_in_turn(
     compiled: CompiledTag, query: LookupQuery, validators: Validators, *, with_window: bool
 ) -> LookupResult:
-    """The result from compiled lists that are probably those of the present, for which requests share the question whether they are."""
+    """The result from compiled lists that are probably those of the present; requests share the question whether they are."""
     with shared_states.turn(query.tag) as shared:
         if shared is None or shared.unchanged is not compiled:
             begun = monotonic()
@@ -100,8 +100,9 @@ def _look_up_alone(
 def _look_up_on_primary(query: LookupQuery, validators: Validators, *, with_window: bool) -> LookupResult:
     """The result of `look_up_here`, which is counted for the compiler. The process learns which lists the tag has."""
     found = look_up_here(query, validators, with_window=with_window)
-    if found.body is not None and (query.as_of is None or query.as_of.revision is not None):
-        registry.note_whole(query.tag, query.as_of and query.as_of.revision, found.state.version)
+    revision = None if query.as_of is None else query.as_of.revision
+    if found.body is not None and (query.as_of is None or revision is not None):
+        registry.note_whole(query.tag, revision, found.state.version)
     return found
 
 

@@ -1,4 +1,4 @@
-"""Lookups in compiled tags, held against those of PostgreSQL."""
+"""Lookups from compiled lists, held against those of PostgreSQL."""
 
 import contextlib
 import os
@@ -18,9 +18,8 @@ from django.db import connection
 from django.test import override_settings
 from prometheus_client import REGISTRY
 
-from cdb_rest.compiled import directory
 from cdb_rest.compiled.compiler import compile_tag
-from cdb_rest.compiled.manifest import FILES, MANIFEST
+from cdb_rest.compiled.pack import paths, readable_packs
 from cdb_rest.compiled.registry import registry
 from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.lookup.model import NO_VALIDATORS, LookupQuery
@@ -35,14 +34,14 @@ FORMS = list(product((False, True), repeat=3))
 
 
 def kinds():
-    """The numbers of lookups in compiled tags until now, by the part of the database."""
+    """The numbers of lookups from compiled lists until now, by the part of the database."""
     return Counter(
         {kind: int(REGISTRY.get_sample_value("cdb_compiled_lookups_total", {"database": kind})) for kind in KINDS}
     )
 
 
 def same_as_postgresql(tag, moment, mode=Mode.CONTINUOUS, as_of=None):
-    """Assert that every form of a lookup has the same result as without compiled tags: state, body and window, or the error."""
+    """Assert that every form of a lookup has the same result as without compiled lists: state, body and window, or the error."""
     for only_valid, as_objects, with_window in FORMS:
         query = LookupQuery(tag, Moment(*moment), only_valid, as_objects, mode, as_of)
         expected = result_of(look_up_here, query, with_window)
@@ -60,8 +59,8 @@ def result_of(function, query, with_window):
 
 @contextlib.contextmanager
 def compiled_tags_in(path):
-    """Lookups use the compiled tags in a directory. The test compiles them, and lets `registry.refresh` find them."""
-    with override_settings(CDB_COMPILED_DIR=str(path)), patch("cdb_rest.compiled.registry.find", registry.find):
+    """Lookups use the compiled lists in a directory. The test compiles them, and lets `registry.refresh` find them."""
+    with override_settings(CDB_COMPILED_DIR=str(path)), patch("cdb_rest.compiled.registry._is_enabled", True):
         registry.forget()
         try:
             yield
@@ -70,45 +69,39 @@ def compiled_tags_in(path):
 
 
 def delete_compiled():
-    """Delete all compiled tags, after a test has deleted the rows of tags: a frozen one would be used for good."""
-    for part in Path(settings.CDB_COMPILED_DIR).iterdir():
-        shutil.rmtree(part) if part.is_dir() else part.unlink()
+    """Delete all compiled lists, after a test has deleted the rows of tags: a frozen one would be used for good."""
+    shutil.rmtree(Path(settings.CDB_COMPILED_DIR) / "packs", ignore_errors=True)
     registry.forget()
 
 
 def compile_and_open(tag, revision=None):
-    """Compile a tag or a revision, if it exists, and open it."""
+    """Compile a tag or a revision, if it exists, and open the file."""
     with contextlib.suppress(CdbError):
-        compile_tag(tag, revision)
+        compile_tag(tag, revision, packs=readable_packs())
     registry.refresh()
 
 
 def damage(chance):
-    """Change, truncate, delete or swap a file of one of the compiled tags."""
-    paths = directory.paths()
-    if not paths:
+    """Change, truncate, delete or swap one of the files."""
+    files = paths()
+    if not files:
         return
     # The kernel's clock of files has steps of some milliseconds.
     time.sleep(0.01)
-    path, other = chance.choice(paths), chance.choice(paths)
-    file = path / chance.choice([*FILES, MANIFEST])
-    # Damaged ones stay until another of the same tag takes their place.
-    with contextlib.suppress(FileNotFoundError):
-        match chance.choice(["change", "truncate", "delete", "swap", "remove"]):
-            case "change":
-                content = bytearray(file.read_bytes())
-                content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
-                with file.open("r+b") as opened:
-                    opened.write(content)
-            case "truncate":
-                os.truncate(file, chance.randrange(file.stat().st_size))
-            case "delete":
-                file.unlink()
-            case "swap":
-                shutil.copyfile(other / file.name, path / "copy")
-                (path / "copy").rename(file)
-            case "remove":
-                shutil.rmtree(path)
+    file, other = chance.choice(files), chance.choice(files)
+    match chance.choice(["change", "truncate", "delete", "swap"]):
+        case "change":
+            content = bytearray(file.read_bytes())
+            content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+            with file.open("r+b") as opened:
+                opened.write(content)
+        case "truncate":
+            os.truncate(file, chance.randrange(file.stat().st_size))
+        case "delete":
+            file.unlink()
+        case "swap":
+            shutil.copyfile(other, file.with_suffix(".copy"))
+            file.with_suffix(".copy").rename(file)
 
 
 @contextlib.contextmanager
@@ -121,14 +114,13 @@ def compiling_beside(tags, grid, mode, seed):
         chance = random.Random(f"{seed} compile")
         try:
             while not over.wait(chance.random() / 20):
-                with contextlib.suppress(CdbError):
-                    compile_tag(chance.choice(tags), chance.choice([None, None, chance.randint(1, 60)]))
-                # A file that is truncated while it is read ends the process; and a lookup takes the compiled tag before its
+                # A file that is truncated while it is read ends the process; and a lookup takes the compiled lists before its
                 # snapshot.
                 with files:
                     if chance.random() < 0.2:
                         damage(chance)
                     registry.refresh()
+                compile_and_open(chance.choice(tags), chance.choice([None, None, chance.randint(1, 60)]))
         finally:
             connection.close()
 
@@ -157,10 +149,13 @@ def insert(api, kind, start, url="file", tag="tag"):
     api.post("payload-iovs/insert", row | {"since": [start, 0], "until": "next"}).ok()
 
 
-def recompile(revision=None):
-    path = compile_tag("tag", revision)
+def recompile(revision=None, tag="tag"):
+    """Compile what is missing of a tag, and look it up, so that this process knows its lists. Returns the number of lists."""
+    done = compile_tag(tag, revision, packs=readable_packs())
     registry.refresh()
-    return path
+    for _ in range(2):
+        look_up(LookupQuery(tag, Moment(0, 0), as_of=revision and AsOf(revision=revision)))
+    return done.lists
 
 
 def check(*expected, as_of=None):
