@@ -11,7 +11,7 @@ from itertools import count
 import numpy as np
 import numpy.typing as npt
 
-from cdb_rest.compiled.intervals import Moments
+from cdb_rest.rules.intervals import Moments
 from cdb_rest.rules.moment import OPEN, Interval, Moment
 
 Floats = npt.NDArray[np.float64]

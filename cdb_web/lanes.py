@@ -17,9 +17,9 @@ from django.db import connection
 from cdb_rest import named_sql
 from cdb_rest.analysis.contents import Contents, ListVersion, interval_between, window_rows
 from cdb_rest.analysis.difference import Comparison, differences
-from cdb_rest.compiled.intervals import Booleans, Integers, Intervals, Moments
 from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.exports.export import window_values
+from cdb_rest.rules.intervals import Booleans, Integers, Intervals, Moments
 from cdb_rest.rules.moment import AFTER_ALL, OPEN, Interval, Mode, Moment
 from cdb_web.axis import Axis
 

@@ -14,14 +14,13 @@ FROM cdb_answer_compiled(
 
 -- name: compile_present
 -- The present state of a global tag with its payload lists, in the order of a lookup's response: identity of the database, id,
--- revision, version, status and time for Last-Modified of the tag; id and payload type of the list, the list and the version that have
--- its rows, the number of its last change by another program, the version in which its rows are read, and their number. Without lists,
--- one row in which these are null. No row if the tag does not exist.
+-- revision, version, status and time for Last-Modified of the tag; id of the list, the list and the version that have its rows, the
+-- number of its last change by another program, and its payload type. Without lists, one row in which these are null. No row if the tag
+-- does not exist.
 -- Parameters: tag text.
 SELECT cdb_database_identity(), tag.id, tag.revision, cdb_version(tag.revision, tag.updated, tag.xmin), tag_status.name,
     tag.last_modified,
-    list.id, payload_type.name, list.rows_list_id, coalesce(list.base_version, list.version), list.edited, list.rows_version,
-    list.iov_count
+    list.id, list.rows_list_id, coalesce(list.base_version, list.version), list.edited, payload_type.name
 FROM "GlobalTag" AS tag
 JOIN "GlobalTagStatus" AS tag_status ON tag_status.id = tag.status_id
 LEFT JOIN "PayloadList" AS list ON list.global_tag_id = tag.id
@@ -31,11 +30,10 @@ ORDER BY payload_type.name COLLATE "C"
 
 
 -- name: compile_past
--- The payload lists that a global tag had after a change, with the columns of `compile_present` about lists. The number of the rows is
--- not known. After a list was deleted, no program can change its rows.
+-- The payload lists that a global tag had after a change, with the columns of `compile_present` about lists. After a list was
+-- deleted, no program changes its rows.
 -- Parameters: tag_id, number bigint: that of the change.
-SELECT member.payload_list_id, member.payload_type, source.rows_list_id, source.rows_version, coalesce(list.edited, -1),
-    source.rows_version, 0
+SELECT member.payload_list_id, source.rows_list_id, source.rows_version, coalesce(list.edited, -1), member.payload_type
 FROM "PayloadListMembership" AS member
 CROSS JOIN LATERAL cdb_rows_after(member.payload_list_id, %(number)s) AS source
 LEFT JOIN "PayloadList" AS list ON list.id = source.rows_list_id
@@ -47,14 +45,14 @@ ORDER BY member.payload_type COLLATE "C"
 -- name: compile_rows
 -- The rows of a payload list in a version, by start: start and end of the IOV, and the row as a JSON array, as the function cdb_lookup
 -- writes it.
--- Parameters: list_id bigint, rows_version integer, payload_type text.
+-- Parameters: list_id bigint, version integer, payload_type text.
 -- Expected plan: that of cdb_iovs_of.
 SELECT iov.major_iov, iov.minor_iov, iov.major_iov_end, iov.minor_iov_end,
     json_build_array(
         %(payload_type)s::text, iov.payload_url, iov.checksum, iov.size, iov.major_iov, iov.minor_iov,
         iov.major_iov_end, iov.minor_iov_end, iov.extra
     )::text
-FROM cdb_iovs_of(%(list_id)s, %(rows_version)s, 0, 'Infinity') AS iov
+FROM cdb_iovs_of(%(list_id)s, %(version)s, 0, 'Infinity') AS iov
 
 
 -- name: compile_identity
@@ -64,19 +62,18 @@ SELECT cdb_database_identity()
 
 -- name: compiled_validity
 -- The states of frozen tags and past revisions that can still be asked for: of each one its position in the parameters.
--- Parameters: databases, tags, versions text[], tag_ids, revisions bigint[], is_pasts boolean[]: one element for each.
+-- Parameters: database, tag, version, status text[] (null for a past revision), tag_id, revision bigint[]: one element for each.
 WITH here AS MATERIALIZED (SELECT cdb_database_identity() AS identity)
 SELECT state.position
 FROM here
 CROSS JOIN unnest(
-    %(databases)s::text[], %(tags)s::text[], %(versions)s::text[], %(tag_ids)s::bigint[], %(revisions)s::bigint[],
-    %(is_pasts)s::boolean[]
-) WITH ORDINALITY AS state (database, name, version, tag_id, revision, is_past, position)
-LEFT JOIN "GlobalTag" AS tag ON NOT state.is_past AND tag.name = state.name AND tag.id = state.tag_id
-LEFT JOIN "GlobalTagChange" AS change ON state.is_past AND change.global_tag = state.name AND change.revision = state.revision
-    AND change.has_history
+    %(database)s::text[], %(tag)s::text[], %(version)s::text[], %(status)s::text[], %(tag_id)s::bigint[],
+    %(revision)s::bigint[]
+) WITH ORDINALITY AS state (database, name, version, status, tag_id, revision, position)
+LEFT JOIN "GlobalTag" AS tag ON tag.name = state.name AND tag.id = state.tag_id
+LEFT JOIN "GlobalTagChange" AS change ON change.global_tag = state.name AND change.revision = state.revision AND change.has_history
 WHERE state.database = here.identity AND state.version = CASE
-    WHEN state.is_past THEN change.revision || '-' || to_hex((extract(epoch FROM change.created) * 1000000)::bigint)
+    WHEN state.status IS NULL THEN change.revision || '-' || to_hex((extract(epoch FROM change.created) * 1000000)::bigint)
     ELSE cdb_version(tag.revision, tag.updated, tag.xmin)
 END
 

@@ -8,7 +8,7 @@ from django.db import connection
 
 from cdb_rest import named_sql
 from cdb_rest.compiled.pack import Pack, UnusableError, new_file
-from cdb_rest.compiled.state import StateList, TagState, read_state
+from cdb_rest.compiled.state import TagState, read_state
 from cdb_rest.compiled.tag import CompiledTag
 from cdb_rest.compiled.writer import Writer
 from cdb_rest.connections.snapshot import snapshot
@@ -21,8 +21,9 @@ SETTINGS = named_sql.load("export_settings")
 # again, into one pack.
 MOST_PACKS = 8
 
-# The numbers of rows that have been read, and of all rows (0: unknown). It may sleep.
-Progress = Callable[[int, int], None]
+
+# More take more memory.
+ROWS_AT_ONCE = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +41,11 @@ def compile_tag(
     revision: int | None = None,
     *,
     packs: Collection[Pack] = (),
-    progress: Progress = lambda done, total: None,
+    progress: Callable[[int], None] = lambda rows: None,
 ) -> Compilation:
     """Compile those lists of the present state of a tag, or of a past revision, that are not in one of the packs.
 
+    `progress` is called with the number of rows until now; it may sleep.
     Raises `GlobalTagNotFoundError`, `RevisionNotFoundError`, `RevisionPrunedError`, `UnusableError`, `OSError`, for example if
     the disk is full, or `django.db.Error`.
     """
@@ -51,28 +53,25 @@ def compile_tag(
         state = read_state(tag, revision)
         if state is None:
             raise GlobalTagNotFoundError(tag)
-        lists = _lists_to_compile(state, packs)
-        if not lists:
+        compiled = CompiledTag(state, packs)
+        if len(compiled.parts) + bool(compiled.missing) > MOST_PACKS:
+            compiled = CompiledTag(state, [part.pack for part in compiled.parts[: MOST_PACKS // 2]])
+        keys = [state.keys[rank] for rank in compiled.missing]
+        if not keys:
             return Compilation(state)
         if state.database is None:
-            raise UnusableError("the database is a standby; a tag is compiled from the primary")
-        total = sum(item.rows for item in lists)
-        with new_file() as file, connection.cursor() as cursor:
-            writer = Writer(file, lambda done: progress(done, total))
-            # No statement timeout: the progress may sleep.
+            raise UnusableError("the database is a standby; lists are compiled from the primary")
+        with connection.cursor() as cursor:
+            # No statement timeout: `progress` may sleep.
             cursor.execute(SETTINGS, {"milliseconds": "0"})
-            for item in lists:
-                values = {**item.key._asdict(), "rows_version": item.rows_version}
-                statement = cursor.cursor.mogrify(ROWS, values).decode()
-                cursor.copy_expert(f"COPY ({statement}) TO STDOUT (FORMAT binary)", writer)
+        with new_file() as file:
+            writer = Writer(file)
+            for key in keys:
+                with connection.chunked_cursor() as cursor:
+                    cursor.execute(ROWS, key._asdict())
+                    while rows := cursor.fetchmany(ROWS_AT_ONCE):
+                        writer.append(rows)
+                        progress(writer.rows)
                 writer.end_list()
-            keys = [item.key for item in lists]
             writer.finish(database=state.database, tag=tag, revision=state.revision, compiled=time.time(), lists=keys)
-    return Compilation(state, len(lists), writer.rows, writer.size)
-
-
-def _lists_to_compile(state: TagState, packs: Collection[Pack]) -> list[StateList]:
-    compiled = CompiledTag(state, packs)
-    if len(compiled.parts) + bool(compiled.missing) > MOST_PACKS:
-        compiled = CompiledTag(state, [part.pack for part in compiled.parts[: MOST_PACKS // 2]])
-    return compiled.missing
+    return Compilation(state, len(keys), writer.rows, writer.size)

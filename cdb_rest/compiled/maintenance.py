@@ -32,8 +32,8 @@ LEAST_SECONDS, ROW_SECONDS = 1.0, 4e-6
 ROW_BYTES = 290
 # A tag is compiled when PostgreSQL has spent this part of the time of a compilation on it: it is likely to be asked again.
 FIRST_SHARE = 0.1
-# Lists that are missing in a compiled tag are compiled at once, as long as the compiler has done nothing for long enough.
-BURST_SECONDS = 2.0
+# After each part of so many rows, and after each compilation, the compiler rests so many times as long as it took.
+ROWS_AT_ONCE, REST = 200_000, 10
 HALF_LIFE_SECONDS = 3600
 # After a failure, a tag is not compiled for this time.
 PAUSE_SECONDS = 600
@@ -50,23 +50,6 @@ class _Wanted:
     counted: float = 0
 
 
-class _Pace:
-    """Limits the work of this process to a share of a core, by sleeping, but for short bursts."""
-
-    def __init__(self) -> None:
-        # A fortieth of this machine. PostgreSQL needs as much again for the rows that it sends.
-        self._share = min(1, len(os.sched_getaffinity(0)) / 40)
-        self._debt, self._since = 0.0, (time.process_time(), time.monotonic())
-
-    def pause(self) -> None:
-        """Sleep until the CPU time is again what is allowed. This is CPU time, because a process of low priority waits anyway."""
-        before, self._since = self._since, (time.process_time(), time.monotonic())
-        used, passed = (now - then for now, then in zip(self._since, before, strict=True))
-        self._debt = max(0, self._debt + used - passed * self._share)
-        if self._debt > BURST_SECONDS:
-            time.sleep((self._debt - BURST_SECONDS) / self._share)
-
-
 class Maintenance:
     """Looks after the packs of this host, if no other process does."""
 
@@ -75,7 +58,9 @@ class Maintenance:
         self._packs = OpenPacks()
         self._wanted: dict[str, _Wanted] = {}
         self._pauses: dict[str, float] = {}
-        self._pace = _Pace()
+        # The time from which the compiler may work again; since when it works, and the rows that it had read then.
+        self._rested = self._worked = 0.0
+        self._rows = 0
 
     def step(self) -> None:
         """Do what is necessary now, and compile lists of at most one tag. Raises `OSError`, or `django.db.DatabaseError`."""
@@ -85,11 +70,10 @@ class Maintenance:
         self._packs.refresh()
         self._keep_to_budget()
         self._count_demand()
-        self._pace.pause()
         try:
             if self._packs:
                 self._remove_foreign()
-            tag = self._choose()
+            tag = self._choose() if time.monotonic() > self._rested else None
         except DatabaseError:
             # Without the database nothing can be said, and nothing has to be done.
             connection.close()
@@ -165,10 +149,10 @@ class Maintenance:
         return False
 
     def _compile(self, tag: str) -> None:
-        begin = time.monotonic()
-        packs = self._packs.values()
+        begin = self._worked = time.monotonic()
+        self._rows = 0
         try:
-            done = compile_tag(tag, packs=packs, progress=lambda done, total: self._pace.pause())
+            done = compile_tag(tag, packs=self._packs.values(), progress=self._rest)
         except (CdbError, UnusableError, OSError, DatabaseError) as error:
             logger.error("global tag %s could not be compiled: %s", tag, " ".join(str(error).split()))
             self._pauses[tag] = time.monotonic() + PAUSE_SECONDS
@@ -179,5 +163,12 @@ class Maintenance:
             logger.info("compiled %d payload lists of global tag %s in %.1f s", done.lists, tag, seconds)
             outcome = "success"
         self._wanted.pop(tag, None)
+        self._rested = time.monotonic() + REST * (time.monotonic() - self._worked)
         metrics.COMPILATIONS.labels(outcome).inc()
         metrics.COMPILE_SECONDS.inc(time.monotonic() - begin)
+
+    def _rest(self, rows: int) -> None:
+        """Sleep after each part of a large compilation, so that lookups have the processors."""
+        if rows - self._rows >= ROWS_AT_ONCE:
+            time.sleep(REST * (time.monotonic() - self._worked))
+            self._rows, self._worked = rows, time.monotonic()

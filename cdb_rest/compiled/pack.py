@@ -32,8 +32,8 @@ from typing import BinaryIO
 import numpy as np
 from django.conf import settings
 
-from cdb_rest.compiled.intervals import Integers, Intervals, Moments
 from cdb_rest.compiled.state import ListKey
+from cdb_rest.rules.intervals import Integers, Intervals, Moments
 from cdb_rest.rules.moment import Mode, Moment
 
 logger = logging.getLogger(__name__)
@@ -41,9 +41,6 @@ logger = logging.getLogger(__name__)
 FORMAT = 3
 # The length of the header, and the checksum.
 END = struct.Struct("<QI")
-READ_BYTES = 2**21
-# Linux: map all pages of a range that are in the memory. Python has no name for it.
-MADV_POPULATE_READ = 22
 NEW = ".new-"
 
 
@@ -60,11 +57,10 @@ class Pack:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with path.open("rb") as file:
-            self._file = os.dup(file.fileno())
+        self._file = os.open(path, os.O_RDONLY)
         # With the last reference, because other threads may still read when the registry drops the pack.
         weakref.finalize(self, os.close, self._file)
-        self._signature = self._signature_now()
+        self._signature = self._now()
         self.size = self._signature[0]
         try:
             self.content = mmap.mmap(self._file, 0, prot=mmap.PROT_READ)
@@ -88,34 +84,18 @@ class Pack:
         # Many tags use only the major number. Then half of the search is left out.
         self._minors = minors if len(minors) else None
         self._block: int = self.header["block"]
-
-    @property
-    def rows(self) -> int:
-        """The number of rows."""
-        return len(self._lists)
+        self.rows = len(self._lists)
 
     def verify(self) -> None:
-        """Compare the file with its checksum. Then the whole file is in memory, as long as there is enough.
-
-        Raises `UnusableError`, or `OSError`.
-        """
-        checksum = position = 0
-        end = self.size - 4
-        while piece := os.pread(self._file, min(READ_BYTES, end - position), position):
-            checksum = zlib.crc32(piece, checksum)
-            position += len(piece)
-        if checksum != self._checksum or not self.is_intact():
+        """Compare the file with its checksum. Then all of it is in memory, as long as there is enough. Raises `UnusableError`."""
+        if zlib.crc32(memoryview(self.content)[:-4]) != self._checksum or not self.is_intact():
             raise UnusableError("it is damaged")
-        with suppress(OSError):
-            # Linux before 5.14 does not know it; then each page is mapped when it is first used.
-            for position in range(0, self.size, READ_BYTES):
-                self.content.madvise(MADV_POPULATE_READ, position, min(READ_BYTES, self.size - position))
 
     def is_intact(self) -> bool:
         """Whether the file is as it was when it was opened: not written to, truncated or deleted."""
-        return self._signature_now() == self._signature
+        return self._now() == self._signature
 
-    def _signature_now(self) -> tuple[int, int, int]:
+    def _now(self) -> tuple[int, int, int]:
         found = os.fstat(self._file)
         return found.st_size, found.st_mtime_ns, found.st_nlink
 
@@ -192,7 +172,7 @@ class OpenPacks(dict[str, Pack]):
                 self[name] = pack
             except FileNotFoundError:
                 continue
-            except (UnusableError, ValueError) as error:
+            except UnusableError as error:
                 remove(root() / name, str(error))
         return bool(gone or added)
 

@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from contextlib import nullcontext, suppress
 
 from django.conf import settings
@@ -42,36 +42,37 @@ class Registry:
         self._packs: tuple[Pack, ...] = ()
         # None for a revision that was asked for once.
         self._states: dict[Name, TagState | None] = {}
-        self._compiled: dict[Name, tuple[TagState, tuple[Pack, ...], CompiledTag]] = {}
-        self._demand: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._compiled: dict[Name, CompiledTag] = {}
+        self._demand: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
         self._used: set[Pack] = set()
 
     def find(self, tag: str, revision: int | None = None) -> CompiledTag | None:
         """What the packs have of the last known state of a tag, or of a revision; None if that is nothing, or not enough."""
         name = (tag, revision)
-        state, packs = self._states.get(name), self._packs
+        state, packs, compiled = self._states.get(name), self._packs, self._compiled.get(name)
         if state is None:
             return None
-        known = self._compiled.get(name)
-        if known is None or known[0] is not state or known[1] is not packs:
-            known = self._compiled[name] = (state, packs, CompiledTag(state, packs))
-        compiled = known[2]
+        if compiled is None or compiled.state is not state or compiled.packs is not packs:
+            compiled = self._compiled[name] = CompiledTag(state, packs)
         if not compiled.is_intact():
-            self._drop_damaged(compiled)
+            self._drop_damaged()
             return self.find(tag, revision)
-        limit = MOST_MISSING * len(state.lists) if revision is None else 0
-        is_enough = compiled.is_complete or len(compiled.missing) < limit
-        return compiled if is_enough and (compiled.parts or state.lists == ()) else None
+        most = 0 if revision else MOST_MISSING * len(state.ids)
+        return compiled if not compiled.missing or len(compiled.missing) < most else None
 
     def learn(self, tag: str, revision: int | None = None, version: str | None = None) -> None:
         """Read the state of a tag that PostgreSQL has answered in this version, or of a revision when it is asked again."""
         name = (tag, revision)
         known = self._states.get(name)
-        if not self._packs or (known and (revision is not None or known.version == version)):
+        if not self._packs or (known and (revision or known.version == version)):
             return
         state = None
         if revision is None or name in self._states:
-            with suppress(CdbError, Error), nullcontext() if _is_simple(revision) else snapshot():
+            # The change and the lists of a revision are read by two statements.
+            with (
+                suppress(CdbError, Error),
+                snapshot() if revision and not connection.in_atomic_block else nullcontext(),
+            ):
                 state = read_state(tag, revision)
             if state is None or state.database is None:
                 return
@@ -79,14 +80,15 @@ class Registry:
             self._remove(next(iter(self._states)))
         self._states[name] = state
 
-    def note_lookup(self, tag: str, compiled: CompiledTag | None = None) -> None:
-        """Count a lookup that PostgreSQL answered wholly, or that was answered from packs, but for the missing lists."""
-        if compiled is None:
-            self._demand[tag]["whole"] += 1
-            return
+    def note_whole(self, tag: str) -> None:
+        """Count a lookup in the present that PostgreSQL answered wholly."""
+        self._demand[tag][0] += 1
+
+    def note_use(self, compiled: CompiledTag) -> None:
+        """Count a lookup that was answered from packs, but for the missing lists."""
         self._used.update(part.pack for part in compiled.parts)
         if compiled.missing:
-            self._demand[tag]["lists"] += len(compiled.missing)
+            self._demand[compiled.state.tag][1] += len(compiled.missing)
 
     def refresh(self) -> None:
         """Open new packs, and close those that are gone. Raises `OSError`."""
@@ -98,8 +100,8 @@ class Registry:
         fixed = {name: state for name, state in list(self._states.items()) if state and state.is_fixed}
         if not fixed:
             return
-        columns = ("database", "tag", "tag_id", "revision", "version", "is_past")
-        values = {f"{column}s": [getattr(state, column) for state in fixed.values()] for column in columns}
+        columns = ("database", "tag", "tag_id", "revision", "version", "status")
+        values = {column: [getattr(state, column) for state in fixed.values()] for column in columns}
         valid = {position - 1 for (position,) in fetch_all(VALID, values)}
         for place, name in enumerate(fixed):
             if place not in valid:
@@ -110,26 +112,21 @@ class Registry:
         used, self._used = self._used, set()
         for pack in used:
             pack.note_use()
-        counted, self._demand = self._demand, defaultdict(Counter)
+        counted, self._demand = self._demand, defaultdict(lambda: [0, 0])
         if counted:
-            demand.append({tag: (one["whole"], one["lists"]) for tag, one in counted.items()})
+            demand.append(counted)
 
     def _remove(self, name: Name) -> None:
         self._states.pop(name, None)
         self._compiled.pop(name, None)
 
-    def _drop_damaged(self, compiled: CompiledTag) -> None:
-        for pack in (part.pack for part in compiled.parts if not part.pack.is_intact()):
-            # Otherwise it was deleted as a whole.
-            if pack.path.exists():
+    def _drop_damaged(self) -> None:
+        for pack in self._packs:
+            # Otherwise it was deleted.
+            if not pack.is_intact() and pack.path.exists():
                 logger.warning("a file of compiled lists was changed: %s", pack.path.name)
                 metrics.COMPILED_DAMAGED.inc()
         self._packs = tuple(pack for pack in self._packs if pack.is_intact())
-
-
-def _is_simple(revision: int | None) -> bool:
-    """Whether one statement reads the state, or the transaction has a snapshot already."""
-    return revision is None or connection.in_atomic_block
 
 
 registry = Registry()
@@ -154,7 +151,7 @@ def note_whole(tag: str, revision: int | None, version: str) -> None:
     if _is_enabled:
         registry.learn(tag, revision, version)
         if revision is None:
-            registry.note_lookup(tag)
+            registry.note_whole(tag)
 
 
 def _run() -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cdb_rest import named_sql
 from cdb_rest.connections.postgresql import fetch_all
@@ -28,20 +28,12 @@ class ListKey(NamedTuple):
     payload_type: str
 
 
-class StateList(NamedTuple):
-    """A payload list of a tag. `rows_version` is the version in which its rows are read, `rows` their number if it is known."""
-
-    id: int
-    key: ListKey
-    rows_version: int
-    rows: int
-
-
 @dataclass(frozen=True, slots=True)
 class TagState:
     """A state of a tag: the present one, or a past revision, which has no status. `version` is that of `State`.
 
-    `database` is the result of cdb_database_identity(), None on a standby. The lists have the order of a response.
+    `database` is the result of cdb_database_identity(), None on a standby. `ids` and `keys` are those of its payload lists, in
+    the order of a response.
     """
 
     database: str | None
@@ -51,12 +43,8 @@ class TagState:
     version: str
     status: str | None
     modified: datetime | None
-    lists: tuple[StateList, ...]
-
-    @property
-    def is_past(self) -> bool:
-        """Whether it was asked for as a past revision."""
-        return self.status is None
+    ids: tuple[int, ...]
+    keys: tuple[ListKey, ...]
 
     @property
     def is_fixed(self) -> bool:
@@ -72,20 +60,17 @@ def read_state(tag: str, revision: int | None = None) -> TagState | None:
     if revision is not None:
         past = find_past(tag, AsOf(revision=revision))
         rows = fetch_all(PAST, {"tag_id": past.tag_id, "number": past.number})
-        lists = tuple(_state_list(*row) for row in rows)
-        return TagState(database_identity(), tag, past.tag_id, revision, past.version, None, None, lists)
-    rows = fetch_all(PRESENT, {"tag": tag})
-    if not rows:
+        return TagState(database_identity(), tag, past.tag_id, revision, past.version, None, None, *_lists(rows))
+    found = fetch_all(PRESENT, {"tag": tag})
+    if not found:
         return None
-    database, tag_id, revision, version, status, modified = rows[0][:6]
-    lists = tuple(_state_list(*row[6:]) for row in rows if row[6] is not None)
-    return TagState(database, tag, tag_id, revision, version, status, modified, lists)
+    database, tag_id, revision, version, status, modified = found[0][:6]
+    rows = [row[6:] for row in found if row[6] is not None]
+    return TagState(database, tag, tag_id, revision, version, status, modified, *_lists(rows))
 
 
-def _state_list(
-    list_id: int, payload_type: str, rows_list_id: int, version: int, edited: int, rows_version: int, rows: int
-) -> StateList:
-    return StateList(list_id, ListKey(rows_list_id, version, edited, payload_type), rows_version, rows)
+def _lists(rows: list[tuple[Any, ...]]) -> tuple[tuple[int, ...], tuple[ListKey, ...]]:
+    return tuple(row[0] for row in rows), tuple(ListKey(*row[1:]) for row in rows)
 
 
 def database_identity() -> str | None:

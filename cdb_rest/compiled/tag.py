@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Collection, Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from cdb_rest.compiled.intervals import Integers, joined
 from cdb_rest.compiled.pack import Pack
 from cdb_rest.compiled.state import ListKey, TagState
-from cdb_rest.rules.moment import Mode, Moment
+from cdb_rest.rules.intervals import Integers, joined
+from cdb_rest.rules.moment import Interval, Mode, Moment, window_between
 
 # The elements of a row's JSON array, as they are written.
 ELEMENT = re.compile(rb'"(?:[^"\\]|\\.)*"|-?\d+|null')
@@ -46,22 +46,8 @@ class Query(Protocol):
     def mode(self) -> Mode: ...
 
 
-class Edges(NamedTuple):
-    """The interval in which the rows of some lists are the same; None: from the beginning, to the end of time."""
-
-    since: Moment | None
-    until: Moment | None
-
-
-UNLIMITED = Edges(None, None)
-
-
-def narrowest(edges: Sequence[Edges]) -> Edges:
-    """The interval that is in all intervals."""
-    return Edges(
-        max((since for since, _ in edges if since is not None), default=None),
-        min((until for _, until in edges if until is not None), default=None),
-    )
+# The interval in which some rows are the same: since and until; None: from the beginning, to the end of time.
+Edges = tuple[Moment | None, Moment | None]
 
 
 class Part:
@@ -100,7 +86,7 @@ class Part:
         current = pack.intervals(found[has_found], query.mode)
         later = pack.starts(upcoming[has_upcoming])
         if not query.only_valid:
-            return Edges(current.starts.latest(), later.earliest())
+            return (current.starts.latest(), later.earliest())
         following = (found + 1)[has_found]
         before_last = np.flatnonzero(following < end[has_found])
         current = current.cut(before_last, pack.starts(following[before_last]))
@@ -110,7 +96,7 @@ class Part:
         is_waiting = ~has_found
         is_waiting[has_found] = ~last
         until = joined([current.ends[last & ~current.are_open], later[is_waiting[has_upcoming]]])
-        return Edges(since.latest(), until.earliest())
+        return (since.latest(), until.earliest())
 
     def _skip_empty(self, numbers: Integers, step: int) -> None:
         """Move the numbers of rows that are empty by `step` until they are not, or until they are outside of their lists."""
@@ -125,20 +111,18 @@ class CompiledTag:
 
     def __init__(self, state: TagState, packs: Collection[Pack]) -> None:
         self.state = state
+        self.packs = packs
         self.parts: list[Part] = []
-        missing = {one.key: rank for rank, one in enumerate(state.lists)}
+        missing = {key: rank for rank, key in enumerate(state.keys)}
         useful = [pack for pack in packs if pack.database == state.database and pack.positions.keys() & missing.keys()]
         # The largest first, so that the lists come from few packs.
         for pack in sorted(useful, key=lambda pack: pack.rows, reverse=True):
             if keys := [key for key in missing if key in pack.positions]:
                 self.parts.append(Part(pack, [missing.pop(key) for key in keys], keys))
-        self.missing = [state.lists[rank] for rank in missing.values()]
+        # The ranks of the lists that no pack has.
+        self.missing = list(missing.values())
+        self.missing_ids = [state.ids[rank] for rank in self.missing]
         self._ranks = {key.payload_type: rank for key, rank in missing.items()}
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether the packs have all lists."""
-        return not self.missing
 
     def is_intact(self) -> bool:
         """Whether the files of the packs are as they were when they were opened."""
@@ -148,10 +132,10 @@ class CompiledTag:
         self,
         query: Query,
         others: Sequence[tuple[str, bytes]] = (),
-        edges: Edges = UNLIMITED,
+        edges: Edges = (None, None),
         *,
         with_window: bool,
-    ) -> tuple[bytes, Edges | None]:
+    ) -> tuple[bytes, Interval | None]:
         """The body of a response, and its window if it is asked for.
 
         `others` are rows of the missing lists with their payload types, and `edges` their window.
@@ -164,8 +148,11 @@ class CompiledTag:
                 [*(part for part, _ in pairs), np.array([self._ranks[name] for name, _ in others], np.int64)]
             )
             rows = [rows[place] for place in np.argsort(ranks).tolist()]
-        window = None
-        if with_window:
-            parts = [part.window(numbers, query) for part, numbers in zip(self.parts, found, strict=True)]
-            window = narrowest([edges, *parts])
-        return b"[" + b",".join(rows) + b"]", window
+        body = b"[" + b",".join(rows) + b"]"
+        if not with_window:
+            return body, None
+        all_edges = [edges, *(part.window(numbers, query) for part, numbers in zip(self.parts, found, strict=True))]
+        return body, window_between(
+            max((since for since, _ in all_edges if since is not None), default=None),
+            min((until for _, until in all_edges if until is not None), default=None),
+        )

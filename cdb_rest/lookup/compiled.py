@@ -14,7 +14,7 @@ from django.db import Error
 
 from cdb_rest import named_sql
 from cdb_rest.compiled import registry
-from cdb_rest.compiled.tag import UNLIMITED, CompiledTag, Edges
+from cdb_rest.compiled.tag import CompiledTag, Edges
 from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.lookup.model import (
     NO_VALIDATORS,
@@ -26,10 +26,10 @@ from cdb_rest.lookup.model import (
     moment_from,
     parameters_of,
     past_state,
-    window_between,
 )
 from cdb_rest.observe import metrics
 from cdb_rest.rules.errors import GlobalTagNotFoundError
+from cdb_rest.rules.moment import window_between
 
 CALL = named_sql.load("call_lookup_compiled")
 
@@ -43,7 +43,7 @@ def look_up_compiled(
     `compiled` must be of the present state for a query of the present, and of the revision for a query of a revision. Raises
     `GlobalTagNotFoundError`, and `django.db.Error` if the database does not respond for a tag that is not frozen.
     """
-    if compiled.state.is_fixed and compiled.is_complete:
+    if compiled.state.is_fixed and not compiled.missing:
         metrics.COMPILED_ALONE.inc()
         return look_up_unchanged(compiled, query, _fixed_state(compiled, query), validators, with_window=with_window)
     state = compiled.state
@@ -55,7 +55,7 @@ def look_up_compiled(
         "database": state.database,
         "tag_id": state.tag_id,
         "state_version": state.version,
-        "missing": [item.id for item in compiled.missing],
+        "missing": compiled.missing_ids,
     }
     try:
         [row] = fetch_all(CALL, parameters, count_started)
@@ -82,7 +82,7 @@ def _result(compiled: CompiledTag, query: LookupQuery, row: tuple[Any, ...], *, 
     if scope is None:
         return LookupResult(state, None, None)
     others = [_named(line) for line in text.split("\n")] if text else []
-    edges = Edges(moment_from(since), moment_from(until))
+    edges = (moment_from(since), moment_from(until))
     return _from_files(compiled, query, state, others, edges, with_window=with_window)
 
 
@@ -92,7 +92,7 @@ def unchanged_state(compiled: CompiledTag, query: LookupQuery) -> State | None:
     `compiled` is as for `look_up_compiled`. In a snapshot, lookups in this state need not ask the database again. Raises the
     errors of `look_up_compiled`.
     """
-    if not compiled.is_complete:
+    if compiled.missing:
         return None
     found = look_up_compiled(compiled, query, NO_VALIDATORS, with_window=False)
     return found.state if found and is_current(compiled, found.state) else None
@@ -100,7 +100,7 @@ def unchanged_state(compiled: CompiledTag, query: LookupQuery) -> State | None:
 
 def is_current(compiled: CompiledTag, state: State) -> bool:
     """Whether the files have all rows in a state that a lookup in them has just returned with its rows."""
-    return compiled.is_complete and state.version == compiled.state.version
+    return not compiled.missing and state.version == compiled.state.version
 
 
 def look_up_unchanged(
@@ -122,13 +122,12 @@ def _from_files(
     query: LookupQuery,
     state: State,
     others: Sequence[tuple[str, bytes]] = (),
-    edges: Edges = UNLIMITED,
+    edges: Edges = (None, None),
     *,
     with_window: bool,
 ) -> LookupResult:
-    registry.registry.note_lookup(query.tag, compiled)
-    body, found = compiled.look_up(query, others, edges, with_window=with_window)
-    return LookupResult(state, body, window_between(*found) if found else None)
+    registry.registry.note_use(compiled)
+    return LookupResult(state, *compiled.look_up(query, others, edges, with_window=with_window))
 
 
 def _fixed_state(compiled: CompiledTag, query: LookupQuery) -> State:

@@ -13,7 +13,7 @@ import orjson
 
 from cdb_rest.observe import metrics
 from cdb_rest.rules.as_of import AsOf
-from cdb_rest.rules.moment import AFTER_ALL, Interval, Mode, Moment
+from cdb_rest.rules.moment import Interval, Mode, Moment
 
 # Stands for the status in the state of all tags together, which have none.
 ALL_TAGS = "all tags"
@@ -152,9 +152,6 @@ def select_rows(body: bytes, payload_types: Collection[str]) -> tuple[bytes, set
     return orjson.dumps(selected), set(names).intersection(payload_types)
 
 
-BEGINNING = Moment(0, 0)
-
-
 def parameters_of(query: LookupQuery) -> dict[str, Any]:
     """The parameters of the SQL statements for a query, except for its tag."""
     return {
@@ -164,11 +161,6 @@ def parameters_of(query: LookupQuery) -> dict[str, Any]:
         "inclusive": query.mode is Mode.DISCRETE,
         "as_objects": query.as_objects,
     }
-
-
-def window_between(since: Moment | None, until: Moment | None) -> Interval:
-    """The window of a result; without `since` it begins with time, and without `until` it lasts to the end of time."""
-    return Interval(since or BEGINNING, until or AFTER_ALL)
 
 
 def moment_from(combined: Decimal | None) -> Moment | None:

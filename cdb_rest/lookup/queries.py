@@ -31,12 +31,12 @@ from cdb_rest.lookup.model import (
     moment_from,
     parameters_of,
     past_state,
-    window_between,
 )
 from cdb_rest.lookup.shared_reads import SharedState, find_state, read_shared_state, shared_states
 from cdb_rest.observe import metrics
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import GlobalTagNotFoundError, RevisionNotFoundError
+from cdb_rest.rules.moment import window_between
 from cdb_rest.rules.status import Status
 
 CALL = named_sql.load("call_lookup")
@@ -56,7 +56,7 @@ def look_up(query: LookupQuery, validators: Validators = NO_VALIDATORS, *, with_
     succeed, from compiled lists or on a replica. Must not be called in a snapshot. Raises the errors of `look_up_here`.
     """
     compiled = _find_compiled(query)
-    if compiled is not None and compiled.is_complete and not compiled.state.is_fixed:
+    if compiled is not None and not compiled.missing and not compiled.state.is_fixed:
         return _look_up_in_turn(compiled, query, validators, with_window=with_window)
     if query.as_of is None and compiled is None and validators != NO_VALIDATORS:
         # On a frozen tag, a replica may answer below while the primary is down.

@@ -112,3 +112,8 @@ class Interval:
 
     def __str__(self) -> str:
         return f"[{self.start}, {'open' if self.is_open else self.end})"
+
+
+def window_between(since: Moment | None, until: Moment | None) -> Interval:
+    """The interval of a lookup's result; without `since` it begins with time, and without `until` it lasts to the end of time."""
+    return Interval(since or Moment(0, 0), until or AFTER_ALL)

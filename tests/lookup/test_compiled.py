@@ -7,7 +7,7 @@ from django.db import connection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cdb_rest.compiled import compiler, writer
+from cdb_rest.compiled import compiler
 from cdb_rest.compiled.registry import registry
 from cdb_rest.lookup.model import ANY_STATE, LookupQuery, Validators
 from cdb_rest.lookup.queries import look_up
@@ -44,7 +44,7 @@ def test_random_tags(compiled_tags, lists, extra, texts, mode, at_once):
         payload_list = build.list(tag, name)
         for (start, end), revision in rows:
             build.iov(payload_list, start, end, url=f"{texts}{start[0]}", checksum=texts, extra=revision)
-    with patch.object(writer, "RECORDS_AT_ONCE", at_once):
+    with patch.object(compiler, "ROWS_AT_ONCE", at_once):
         recompile()
     before = kinds()
     moments = [*moments_of_interest(lists), extra]

@@ -78,7 +78,7 @@ def test_tables_that_were_never_analysed_are_read_by_the_same_index(large_tag):
 @pytest.mark.django_db(transaction=True)
 def test_a_list_is_compiled_in_the_order_of_the_index_alone(large_tag):
     vacuum("PayloadIOV", "PayloadList")
-    values = {"list_id": large_tag.payload_lists.first().id, "payload_type": "Gain", "rows_version": PRESENT}
+    values = {"list_id": large_tag.payload_lists.first().id, "payload_type": "Gain", "version": PRESENT}
     with connection.cursor() as cursor:
         cursor.execute("EXPLAIN (ANALYZE, FORMAT JSON) " + named_sql.load("compile_rows"), values)
         plan = cursor.fetchone()[0][0]["Plan"]

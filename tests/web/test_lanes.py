@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdb_rest.analysis.contents import read_contents
-from cdb_rest.compiled.intervals import Moments
+from cdb_rest.rules.intervals import Moments
 from cdb_rest.rules.moment import AFTER_ALL, Interval, Moment
 from cdb_web.axis import Axis
 from cdb_web.lanes import extent, lane

@@ -38,9 +38,8 @@ class Command(BaseCommand):
         try:
             with interruptible(), tqdm(disable=None, leave=False, unit=" rows", unit_scale=True) as bar:
 
-                def show(done: int, total: int) -> None:
-                    bar.total = total or None
-                    bar.update(done - bar.n)
+                def show(rows: int) -> None:
+                    bar.update(rows - bar.n)
 
                 done = compile_tag(tag, revision, packs=readable_packs(), progress=show)
         except CdbError as error:
@@ -49,7 +48,7 @@ class Command(BaseCommand):
             raise CommandError(f"{tag} cannot be compiled: {' '.join(str(error).split())}") from error
         self.stdout.write(
             f"Compiled {tag} at revision {done.state.revision} in {time.monotonic() - begin:.2f} s: {done.lists:,} of "
-            f"{len(done.state.lists):,} payload lists, {done.rows:,} IOVs, {done.size / 2**20:,.1f} MiB."
+            f"{len(done.state.ids):,} payload lists, {done.rows:,} IOVs, {done.size / 2**20:,.1f} MiB."
         )
         if not settings.CDB_COMPILED_BYTES:
             self.stdout.write("A service with these settings does not use it: CDB_COMPILED_BYTES is 0.")
