@@ -24,7 +24,7 @@ from django.urls import resolve  # noqa: E402
 
 from cdb_rest.access import issuers  # noqa: E402
 from cdb_rest.api.base import errors  # noqa: E402
-from cdb_rest.compiled import registry  # noqa: E402
+from cdb_rest.compiled.registry import registry  # noqa: E402
 from cdb_rest.connections import postgresql, replicas  # noqa: E402
 from cdb_rest.observe.request_observer import Observed  # noqa: E402
 from cdb_rest.wsgi.refusals import Overload, ReadAccess  # noqa: E402

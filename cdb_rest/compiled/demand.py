@@ -1,7 +1,7 @@
 """What PostgreSQL answers on this host: a file to which the processes of the service append, and which the compiler reads."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from cdb_rest.compiled.pack import root
@@ -10,7 +10,7 @@ from cdb_rest.compiled.pack import root
 MOST_BYTES = 2**20
 
 # By the names of tags: lookups that PostgreSQL answered wholly, and the lists that it answered for other lookups.
-Demand = Mapping[str, tuple[int, int]]
+Demand = Mapping[str, Sequence[int]]
 
 
 def append(demand: Demand) -> None:

@@ -24,10 +24,9 @@ import weakref
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
-from tempfile import mkstemp
-from typing import BinaryIO
+from tempfile import NamedTemporaryFile
+from typing import IO
 
 import numpy as np
 from django.conf import settings
@@ -41,7 +40,8 @@ logger = logging.getLogger(__name__)
 FORMAT = 3
 # The length of the header, and the checksum.
 END = struct.Struct("<QI")
-NEW = ".new-"
+# In the name of a file that is being written, which takes less than this time.
+NEW, ABANDONED_SECONDS = ".new-", 7200
 
 
 class UnusableError(Exception):
@@ -166,48 +166,40 @@ class OpenPacks(dict[str, Pack]):
             del self[name]
         added = names - self.keys()
         for name in added:
-            try:
-                pack = Pack(root() / name)
-                pack.verify()
-                self[name] = pack
-            except FileNotFoundError:
-                continue
-            except UnusableError as error:
-                remove(root() / name, str(error))
+            with suppress(FileNotFoundError):
+                try:
+                    pack = Pack(root() / name)
+                    pack.verify()
+                    self[name] = pack
+                except UnusableError as error:
+                    self.remove(name, str(error))
         return bool(gone or added)
 
-
-def remove(path: Path, reason: str) -> None:
-    """Delete a pack, and log why. Processes that have it open stop using it."""
-    logger.info("compiled lists in %s are deleted: %s", path.name, reason)
-    with suppress(OSError):
-        path.unlink()
+    def remove(self, name: str, reason: str) -> None:
+        """Delete a pack, and log why. Processes that have it open stop using it. Raises `OSError`."""
+        logger.info("compiled lists in %s are deleted: %s", name, reason)
+        self.pop(name, None)
+        (root() / name).unlink(missing_ok=True)
 
 
 @contextmanager
-def new_file() -> Iterator[BinaryIO]:
+def new_file() -> Iterator[IO[bytes]]:
     """A file for a new pack, which appears as a whole when the block ends, on the disk. Raises `OSError`."""
     root().mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor, name = mkstemp(prefix=NEW, dir=root())
-    path = Path(name)
-    try:
-        with os.fdopen(descriptor, "w+b") as file:
-            # For `remove_abandoned`.
-            flock(file, LOCK_EX)
+    with NamedTemporaryFile(prefix=NEW, dir=root(), delete=False) as file:
+        path = Path(file.name)
+        try:
             yield file
             file.flush()
-            os.fsync(descriptor)
+            os.fsync(file.fileno())
             path.rename(root() / f"{path.name.removeprefix(NEW)}.pack")
-        directory = os.open(root(), os.O_RDONLY)
-        os.fsync(directory)
-        os.close(directory)
-    finally:
-        path.unlink(missing_ok=True)
+        finally:
+            path.unlink(missing_ok=True)
 
 
 def remove_abandoned() -> None:
-    """Delete the files of processes that were killed while they wrote them."""
+    """Delete the files of processes that were killed while they wrote them. Raises `OSError`."""
     for path in root().glob(f"{NEW}*"):
-        with suppress(OSError), path.open() as file:
-            flock(file, LOCK_EX | LOCK_NB)
-            path.unlink()
+        with suppress(FileNotFoundError):
+            if path.stat().st_mtime < time.time() - ABANDONED_SECONDS:
+                path.unlink()

@@ -4,7 +4,7 @@ import logging
 import threading
 import time
 from collections import defaultdict
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 
 from django.conf import settings
 from django.db import Error, connection
@@ -22,6 +22,8 @@ from cdb_rest.rules.errors import CdbError
 logger = logging.getLogger(__name__)
 VALID = named_sql.load("compiled_validity")
 CHECK_INTERVAL_SECONDS = 0.5
+# The process learns no states for so long after the primary has failed.
+PAUSE_SECONDS = 5.0
 # More would take memory for tags and revisions that are rarely asked. A state of 200 lists takes some 100 KB.
 MOST_STATES = 1000
 # If this part of the lists is missing, PostgreSQL is as fast.
@@ -34,7 +36,14 @@ class Registry:
     """The states and the packs of a process. All threads may use it; `refresh`, `confirm` and `flush` are for one of them."""
 
     def __init__(self) -> None:
+        self._is_enabled = False
         self.forget()
+
+    def enable(self) -> None:
+        """Let this process use packs, if the settings permit it. Starts a thread, which does not survive a fork."""
+        if settings.CDB_COMPILED_BYTES and not self._is_enabled:
+            self._is_enabled = True
+            threading.Thread(target=self._run, name="compiled lists", daemon=True).start()
 
     def forget(self) -> None:
         """Close all packs, and forget all states and what was counted."""
@@ -45,6 +54,7 @@ class Registry:
         self._compiled: dict[Name, CompiledTag] = {}
         self._demand: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
         self._used: set[Pack] = set()
+        self._paused = 0.0
 
     def find(self, tag: str, revision: int | None = None) -> CompiledTag | None:
         """What the packs have of the last known state of a tag, or of a revision; None if that is nothing, or not enough."""
@@ -60,29 +70,37 @@ class Registry:
         most = 0 if revision else MOST_MISSING * len(state.ids)
         return compiled if not compiled.missing or len(compiled.missing) < most else None
 
+    def note_whole(self, tag: str, revision: int | None, version: str) -> None:
+        """Count a lookup that PostgreSQL answered wholly in this version, and learn the lists of the tag, or of the revision."""
+        if self._is_enabled:
+            self.learn(tag, revision, version)
+            if revision is None:
+                self._demand[tag][0] += 1
+
     def learn(self, tag: str, revision: int | None = None, version: str | None = None) -> None:
-        """Read the state of a tag that PostgreSQL has answered in this version, or of a revision when it is asked again."""
+        """Read the state of a tag if it is not known in this version, or of a revision when it is asked for the second time."""
         name = (tag, revision)
         known = self._states.get(name)
-        if not self._packs or (known and (revision or known.version == version)):
+        if not self._packs or time.monotonic() < self._paused or (known and (revision or known.version == version)):
             return
         state = None
         if revision is None or name in self._states:
             # The change and the lists of a revision are read by two statements.
-            with (
-                suppress(CdbError, Error),
-                snapshot() if revision and not connection.in_atomic_block else nullcontext(),
-            ):
-                state = read_state(tag, revision)
+            is_many = revision and not connection.in_atomic_block
+            try:
+                with snapshot() if is_many else nullcontext():
+                    state = read_state(tag, revision)
+            except CdbError:
+                return
+            except Error:
+                # A replica has answered. Lookups must not wait for the primary again and again.
+                self._paused = time.monotonic() + PAUSE_SECONDS
+                return
             if state is None or state.database is None:
                 return
         while len(self._states) >= MOST_STATES:
             self._remove(next(iter(self._states)))
         self._states[name] = state
-
-    def note_whole(self, tag: str) -> None:
-        """Count a lookup in the present that PostgreSQL answered wholly."""
-        self._demand[tag][0] += 1
 
     def note_use(self, compiled: CompiledTag) -> None:
         """Count a lookup that was answered from packs, but for the missing lists."""
@@ -128,48 +146,25 @@ class Registry:
                 metrics.COMPILED_DAMAGED.inc()
         self._packs = tuple(pack for pack in self._packs if pack.is_intact())
 
+    def _run(self) -> None:
+        reason = ""
+        while True:
+            before, reason = reason, ""
+            try:
+                self.refresh()
+                self.flush()
+                self.confirm()
+            except OSError as error:
+                reason = str(error)
+                if reason != before:
+                    logger.warning("the compiled lists of this host cannot be read: %s", reason)
+            except Error:
+                # Without the database nothing can be said.
+                connection.close()
+            except Exception:
+                # The thread must go on: it is the only one that notices new and deleted packs.
+                logger.exception("reading the compiled lists of this host failed")
+            time.sleep(CHECK_INTERVAL_SECONDS)
+
 
 registry = Registry()
-_is_enabled = False
-
-
-def enable() -> None:
-    """Let this process use packs, if the settings permit it. Starts a thread, which does not survive a fork."""
-    global _is_enabled
-    if settings.CDB_COMPILED_BYTES and not _is_enabled:
-        _is_enabled = True
-        threading.Thread(target=_run, name="compiled lists", daemon=True).start()
-
-
-def find(tag: str, revision: int | None = None) -> CompiledTag | None:
-    """What the packs have of a tag, or of a revision of it; None if that is nothing, or not enough."""
-    return registry.find(tag, revision) if _is_enabled else None
-
-
-def note_whole(tag: str, revision: int | None, version: str) -> None:
-    """Count a lookup in this version that the primary answered wholly."""
-    if _is_enabled:
-        registry.learn(tag, revision, version)
-        if revision is None:
-            registry.note_whole(tag)
-
-
-def _run() -> None:
-    reason = ""
-    while True:
-        before, reason = reason, ""
-        try:
-            registry.refresh()
-            registry.flush()
-            registry.confirm()
-        except OSError as error:
-            reason = str(error)
-            if reason != before:
-                logger.warning("the compiled lists of this host cannot be read: %s", reason)
-        except Error:
-            # Without the database nothing can be said.
-            connection.close()
-        except Exception:
-            # The thread must go on: it is the only one that notices new and deleted packs.
-            logger.exception("reading the compiled lists of this host failed")
-        time.sleep(CHECK_INTERVAL_SECONDS)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Sequence
-from typing import Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,20 +30,13 @@ def as_object(row: bytes) -> bytes:
     return OBJECT % tuple(elements)
 
 
-class Query(Protocol):
+class Query(NamedTuple):
     """What a lookup asks for (`cdb_rest.lookup.model.LookupQuery`)."""
 
-    @property
-    def moment(self) -> Moment: ...
-
-    @property
-    def only_valid(self) -> bool: ...
-
-    @property
-    def as_objects(self) -> bool: ...
-
-    @property
-    def mode(self) -> Mode: ...
+    moment: Moment
+    only_valid: bool
+    as_objects: bool
+    mode: Mode
 
 
 # The interval in which some rows are the same: since and until; None: from the beginning, to the end of time.

@@ -3,7 +3,7 @@
 import json
 import zlib
 from collections.abc import Sequence
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import numpy as np
 
@@ -18,7 +18,7 @@ Arrays = dict[str, np.ndarray[Any, Any]]
 class Writer:
     """Writes a pack to a file, list by list. Raises `OSError`, for example if the disk is full."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self._checksum = 0
         self.size = 0

@@ -13,8 +13,8 @@ from typing import Any
 from django.db import Error
 
 from cdb_rest import named_sql
-from cdb_rest.compiled import registry
-from cdb_rest.compiled.tag import CompiledTag, Edges
+from cdb_rest.compiled.registry import registry
+from cdb_rest.compiled.tag import CompiledTag, Edges, Query
 from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.lookup.model import (
     NO_VALIDATORS,
@@ -75,7 +75,7 @@ def _result(compiled: CompiledTag, query: LookupQuery, row: tuple[Any, ...], *, 
     state = State(version, status, modified)
     if scope == "all":
         metrics.COMPILED_ALL.inc()
-        registry.registry.learn(query.tag)
+        registry.learn(query.tag)
         window = window_between(moment_from(since), moment_from(until)) if with_window else None
         return LookupResult(state, text.encode(), window)
     (metrics.COMPILED_CHANGED if scope and compiled.missing else metrics.COMPILED_CONFIRMED).inc()
@@ -126,8 +126,9 @@ def _from_files(
     *,
     with_window: bool,
 ) -> LookupResult:
-    registry.registry.note_use(compiled)
-    return LookupResult(state, *compiled.look_up(query, others, edges, with_window=with_window))
+    registry.note_use(compiled)
+    asked = Query(query.moment, query.only_valid, query.as_objects, query.mode)
+    return LookupResult(state, *compiled.look_up(asked, others, edges, with_window=with_window))
 
 
 def _fixed_state(compiled: CompiledTag, query: LookupQuery) -> State:

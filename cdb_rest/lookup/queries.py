@@ -13,7 +13,7 @@ from typing import Protocol
 from django.db import Error
 
 from cdb_rest import named_sql
-from cdb_rest.compiled import registry
+from cdb_rest.compiled.registry import registry
 from cdb_rest.compiled.tag import CompiledTag
 from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.connections.replicas import REPLICAS, Replica, choose_replica
@@ -93,17 +93,16 @@ def _look_up_alone(
     if found is None:
         replica = choose_replica() if REPLICAS else None
         found = _look_up_on(replica, query, validators, with_window=with_window) if replica else None
-        found = found or _look_up_on_primary(query, validators, with_window=with_window)
+        found = found or look_up_here(query, validators, with_window=with_window)
+        _note_whole(query, found)
     return found
 
 
-def _look_up_on_primary(query: LookupQuery, validators: Validators, *, with_window: bool) -> LookupResult:
-    """The result of `look_up_here`, which is counted for the compiler. The process learns which lists the tag has."""
-    found = look_up_here(query, validators, with_window=with_window)
+def _note_whole(query: LookupQuery, found: LookupResult) -> None:
+    """Count a lookup that PostgreSQL answered, for the compiler. The process learns which lists the tag has."""
     revision = None if query.as_of is None else query.as_of.revision
     if found.body is not None and (query.as_of is None or revision is not None):
         registry.note_whole(query.tag, revision, found.state.version)
-    return found
 
 
 def reader_of(query: LookupQuery) -> LookUp:
@@ -121,7 +120,10 @@ def reader_of(query: LookupQuery) -> LookUp:
 
 def _look_up_in_snapshot(compiled: CompiledTag | None, query: LookupQuery, *, with_window: bool) -> LookupResult:
     found = look_up_compiled(compiled, query, NO_VALIDATORS, with_window=with_window) if compiled else None
-    return found or _look_up_on_primary(query, NO_VALIDATORS, with_window=with_window)
+    if found is None:
+        found = look_up_here(query, with_window=with_window)
+        _note_whole(query, found)
+    return found
 
 
 def _find_compiled(query: LookupQuery) -> CompiledTag | None:

@@ -60,7 +60,7 @@ def result_of(function, query, with_window):
 @contextlib.contextmanager
 def compiled_tags_in(path):
     """Lookups use the compiled lists in a directory. The test compiles them, and lets `registry.refresh` find them."""
-    with override_settings(CDB_COMPILED_DIR=str(path)), patch("cdb_rest.compiled.registry._is_enabled", True):
+    with override_settings(CDB_COMPILED_DIR=str(path)), patch.object(registry, "_is_enabled", True):
         registry.forget()
         try:
             yield

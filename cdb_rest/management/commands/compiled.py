@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.timesince import timesince
 
-from cdb_rest.compiled.pack import OpenPacks, paths, readable_packs, remove, root
+from cdb_rest.compiled.pack import OpenPacks, paths, readable_packs, root
 from cdb_rest.management.interruption import interruptible
 from cdb_rest.management.output import table
 
@@ -56,7 +56,7 @@ class Command(BaseCommand):
         if tag and not chosen:
             raise CommandError(f"there is no file of lists that were compiled for {tag}")
         for path in chosen:
-            remove(path, "by command")
+            path.unlink(missing_ok=True)
         self.stdout.write(f"{len(chosen)} files of compiled lists deleted.")
 
     def _list(self) -> None:
