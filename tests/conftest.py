@@ -84,7 +84,7 @@ def _statuses(request: pytest.FixtureRequest, _django_db_marker: None) -> None:
 
 @pytest.fixture
 def compiled_tags(tmp_path: Path) -> Iterator[None]:
-    """Lookups use compiled tags (`compiled_tags_in`)."""
+    """Lookups use compiled lists (`compiled_tags_in`)."""
     with compiled_tags_in(tmp_path):
         yield
 

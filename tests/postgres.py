@@ -20,7 +20,7 @@ for name in [name for name in os.environ if name.startswith("CDB_") or name in (
 os.environ["CDB_ENV_FILE"] = os.devnull
 # Tests of access turn it off.
 os.environ["CDB_OPEN_WRITES"] = "true"
-# Tests of compiled tags turn them on, with a directory of their own.
+# Tests of compiled lists turn them on, with a directory of their own.
 os.environ["CDB_COMPILED_BYTES"] = "0"
 
 from cdb.embedded.server import EmbeddedPostgres  # noqa: E402 -- reads the environment

@@ -108,8 +108,8 @@ def _note_whole(query: LookupQuery, found: LookupResult) -> None:
 def reader_of(query: LookupQuery) -> LookUp:
     """A function for many lookups in the tag of `query`, all in its present or past state.
 
-    The caller must be in a snapshot while it uses the function. If there is a compiled tag that has all rows of the tag, the
-    function reads only its files. Raises the errors of `look_up_here`, and so does the function.
+    The caller must be in a snapshot while it uses the function. If all lists of the tag are compiled, the function reads
+    only files. Raises the errors of `look_up_here`, and so does the function.
     """
     compiled = _find_compiled(query)
     state = unchanged_state(compiled, query) if compiled else None

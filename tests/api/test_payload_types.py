@@ -170,7 +170,7 @@ def test_a_deleted_type_is_found_in_the_past(api, tags):
 
 
 @pytest.mark.parametrize("more", ["", "&gtName=patch", "&rev=4"])
-def test_compiled_tags_answer_with_the_same_bytes(api, tags, compiled_tags, more):
+def test_compiled_lists_answer_with_the_same_bytes(api, tags, compiled_tags, more):
     paths = [f"{LOOKUP}{more}&payloadType={names}&window=1" for names in ("Gain", "Gain,Noise", "Unused")]
     before = [api.get(path) for path in paths]
     compile_tag("tag")

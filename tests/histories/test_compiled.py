@@ -1,4 +1,4 @@
-"""Compiled tags in random histories, and beside concurrent writers: no lookup differs from that of PostgreSQL."""
+"""Compiled lists in random histories, and beside concurrent writers: no lookup differs from that of PostgreSQL."""
 
 import random
 

@@ -27,7 +27,7 @@ def large_tag(transactional_db, _statuses):
 
 @pytest.fixture
 def tag(api, compiled_tags):
-    """A compiled tag with three lists and a few rows."""
+    """A tag with three compiled lists and a few rows. The value is the number of lists."""
     api.post("gt", {"name": "tag", "status": "unlocked"}).ok()
     for kind in ("Gain", "Noise", "Pedestal"):
         api.post("pt", {"name": kind}).ok()

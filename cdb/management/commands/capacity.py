@@ -20,7 +20,7 @@ from cdb.serving import sizes
 from cdb_rest.management.output import table
 from cdb_rest.management.quantities import Duration, Number, Size
 
-# CPU time, in all programs, of a lookup of 200 rows at a random moment among 5.2 million IOVs, without compiled tags: 2 cores
+# CPU time, in all programs, of a lookup of 200 rows at a random moment among 5.2 million IOVs, without compiled lists: 2 cores
 # served 538 of them in a second.
 LOOKUP_MILLISECONDS = 3.7
 # PostgreSQL's memory for a connection, by the rule of a large provider.

@@ -1,6 +1,21 @@
 -- Lookups from compiled lists. cdb_rest/compiled/ describes them.
 DROP FUNCTION cdb_answer_known, cdb_answer_since, cdb_is_older;
 
+-- The identity of the database: a compiled list is used only with the database from which it was made. The system and the timeline
+-- change when a server is created, when a standby is promoted, and when a backup is restored at a point in time. The time of the last
+-- restoration tells apart two restorations of the same backup. Null on a standby.
+CREATE OR REPLACE FUNCTION cdb_database_identity() RETURNS text
+LANGUAGE sql VOLATILE
+RETURN CASE WHEN NOT pg_is_in_recovery() THEN
+    (SELECT system_identifier FROM pg_control_system())
+    || '-' || left(pg_walfile_name(pg_current_wal_lsn()), 8)
+    || '-' || (SELECT oid FROM pg_database WHERE datname = current_database())
+    || '-' || coalesce(
+        (SELECT id || '-' || extract(epoch FROM created) FROM "Restoration" ORDER BY id DESC LIMIT 1),
+        '0'
+    )
+END;
+
 -- The function that answers a lookup for a client that knows which payload lists the tag had in one state, in one round trip.
 -- state_*: the database, the tag's id and its version in that state; missing: the lists of which the client does not have the rows.
 -- scope says what the answer is: 'known': the tag is still in that state, and the answer consists of the rows that the missing lists
