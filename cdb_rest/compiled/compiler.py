@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 
 from django.db import connection
 
@@ -20,20 +19,8 @@ SETTINGS = named_sql.load("export_settings")
 # A tag whose lists are in more packs is slower. Then the largest half of these packs stays, and all other lists are compiled
 # again, into one pack.
 MOST_PACKS = 8
-
-
 # More take more memory.
 ROWS_AT_ONCE = 20_000
-
-
-@dataclass(frozen=True, slots=True)
-class Compilation:
-    """The state of the tag that was compiled; of the new pack the numbers of lists and rows and the size in bytes, or 0."""
-
-    state: TagState
-    lists: int = 0
-    rows: int = 0
-    size: int = 0
 
 
 def compile_tag(
@@ -42,12 +29,12 @@ def compile_tag(
     *,
     packs: Collection[Pack] = (),
     progress: Callable[[int], None] = lambda rows: None,
-) -> Compilation:
+) -> tuple[TagState, int, int, int]:
     """Compile those lists of the present state of a tag, or of a past revision, that are not in one of the packs.
 
-    `progress` is called with the number of rows until now; it may sleep.
-    Raises `GlobalTagNotFoundError`, `RevisionNotFoundError`, `RevisionPrunedError`, `UnusableError`, `OSError`, for example if
-    the disk is full, or `django.db.Error`.
+    Returns the state; and of the new pack the numbers of lists and rows and the size in bytes, 0 without one. `progress` is
+    called with the number of rows until now; it may sleep. Raises `GlobalTagNotFoundError`, `RevisionNotFoundError`,
+    `RevisionPrunedError`, `UnusableError`, `OSError`, for example if the disk is full, or `django.db.Error`.
     """
     with snapshot():
         state = read_state(tag, revision)
@@ -58,7 +45,7 @@ def compile_tag(
             compiled = CompiledTag(state, [part.pack for part in compiled.parts[: MOST_PACKS // 2]])
         keys = [state.keys[rank] for rank in compiled.missing]
         if not keys:
-            return Compilation(state)
+            return state, 0, 0, 0
         if state.database is None:
             raise UnusableError("the database is a standby; lists are compiled from the primary")
         with connection.cursor() as cursor:
@@ -74,4 +61,4 @@ def compile_tag(
                         progress(writer.rows)
                 writer.end_list()
             writer.finish(database=state.database, tag=tag, revision=state.revision, compiled=time.time(), lists=keys)
-    return Compilation(state, len(keys), writer.rows, writer.size)
+    return state, len(keys), writer.rows, writer.size

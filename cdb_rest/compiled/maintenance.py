@@ -52,14 +52,12 @@ class Maintenance:
         """Do what is necessary now, and compile lists of at most one tag. Raises `OSError`, or `django.db.DatabaseError`."""
         remove_abandoned()
         self._packs.refresh()
-        self._keep_to_budget()
         for counted in demand.take():
             for tag, (lookups, lists) in counted.items():
                 self._lookups[tag] += lookups
                 self._lists[tag] += lists
         try:
-            if self._packs:
-                self._remove_foreign()
+            self._remove_packs()
             chosen = self._choose() if time.monotonic() > self._rested else None
         except DatabaseError:
             # Without the database nothing can be said, and nothing has to be done.
@@ -70,20 +68,16 @@ class Maintenance:
         metrics.COMPILED_PACKS.set(len(self._packs))
         metrics.COMPILED_BYTES.set(sum(pack.size for pack in self._packs.values()))
 
-    def _keep_to_budget(self) -> None:
-        """Delete the packs that were used least recently, if all of them are too large."""
+    def _remove_packs(self) -> None:
+        """Delete the packs of another database, and, if all packs are too large, those that were used least recently."""
+        database = database_identity()
         total = sum(pack.size for pack in self._packs.values())
         for pack in sorted(self._packs.values(), key=Pack.last_use):
-            if total > settings.CDB_COMPILED_BYTES:
+            if database not in (None, pack.database):
+                self._packs.remove(pack.path.name, "it was made from another database")
+            elif total > settings.CDB_COMPILED_BYTES:
                 total -= pack.size
                 self._packs.remove(pack.path.name, "CDB_COMPILED_BYTES is exceeded")
-
-    def _remove_foreign(self) -> None:
-        """Delete the packs of another database, for example of the one before a restoration."""
-        database = database_identity()
-        for name, pack in list(self._packs.items()):
-            if database not in (None, pack.database):
-                self._packs.remove(name, "it was made from another database")
 
     def _choose(self) -> str | None:
         """The tag that is to be compiled now, None if there is none: one with missing lists, or the one that saves most time."""
@@ -111,14 +105,14 @@ class Maintenance:
         begin = self._worked = time.monotonic()
         self._rows = 0
         try:
-            done = compile_tag(tag, packs=self._packs.values(), progress=self._rest)
+            _, lists, _, _ = compile_tag(tag, packs=self._packs.values(), progress=self._rest)
         except (CdbError, UnusableError, OSError, DatabaseError) as error:
             logger.error("global tag %s could not be compiled: %s", tag, " ".join(str(error).split()))
             self._pauses[tag] = time.monotonic() + PAUSE_SECONDS
             outcome = "failure"
             connection.close()
         else:
-            logger.info("compiled %d lists of global tag %s in %.1f s", done.lists, tag, time.monotonic() - begin)
+            logger.info("compiled %d lists of global tag %s in %.1f s", lists, tag, time.monotonic() - begin)
             outcome = "success"
         del self._lookups[tag], self._lists[tag]
         self._rested = time.monotonic() + REST * (time.monotonic() - self._worked)

@@ -1,17 +1,15 @@
 """Packs: files that have the rows of payload lists, and the arrays to find them.
 
 A pack has, in this order: the rows of its lists as JSON arrays, as in the response of a lookup, list by list and by start; the
-arrays; a header in JSON; the length of the header, and a checksum of everything before it. The arrays:
+arrays; a header in JSON; the length of the header, and a checksum of everything before it. The arrays, in this order:
 
-- `offsets`: where each row begins, and the end of the last one.
 - `majors`, `minors`, `major_ends`, `minor_ends`: the IOV of each row, as in the tables.
+- `offsets`: where each row begins, and the end of the last one.
 - `first`: the number of the first row of each list, and the number of all rows.
 - `merged_majors`, `merged_minors`: the starts of all rows in their order; no minors if all are 0.
 - `lists`: the position of the list of each of these starts.
-- `counts`: for every `block`-th of these starts, how many rows before it each list has.
-
-So the number of rows up to a moment in every list takes one binary search, one row of `counts`, and a count of the positions in a
-part of a block.
+- `counts`: for every `block`-th of these starts, how many rows before it each list has. So the number of rows up to a moment in
+  every list takes one binary search, one row of `counts`, and a count of the positions in a part of a block.
 """
 
 import json
@@ -70,15 +68,9 @@ class Pack:
                 raise UnusableError("it has another format")
             self.database: str = self.header["database"]
             self.positions = {ListKey(*key): position for position, key in enumerate(self.header["lists"])}
-            arrays = {
-                name: np.ndarray(shape, kind, self.content, offset)
-                for name, (kind, shape, offset) in self.header["arrays"].items()
-            }
-            self.first, self._offsets, self._lists, self._counts = (
-                arrays[name] for name in ("first", "offsets", "lists", "counts")
+            *self._iovs, self._offsets, self.first, self._majors, minors, self._lists, self._counts = (
+                np.ndarray(shape, kind, self.content, offset) for kind, shape, offset in self.header["arrays"]
             )
-            self._iovs = [arrays[name] for name in ("majors", "minors", "major_ends", "minor_ends")]
-            self._majors, minors = arrays["merged_majors"], arrays["merged_minors"]
         except (ValueError, TypeError, KeyError, AttributeError, struct.error) as error:
             raise UnusableError(f"it cannot be read: {error}") from error
         # Many tags use only the major number. Then half of the search is left out.

@@ -12,7 +12,7 @@ from django.db import Error, connection
 from cdb_rest import named_sql
 from cdb_rest.compiled import demand
 from cdb_rest.compiled.pack import OpenPacks, Pack
-from cdb_rest.compiled.state import TagState, read_state
+from cdb_rest.compiled.state import read_state
 from cdb_rest.compiled.tag import CompiledTag
 from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.connections.snapshot import snapshot
@@ -50,24 +50,21 @@ class Registry:
         self._files = OpenPacks()
         self._packs: tuple[Pack, ...] = ()
         # None for a revision that was asked for once.
-        self._states: dict[Name, TagState | None] = {}
-        self._compiled: dict[Name, CompiledTag] = {}
+        self._known: dict[Name, CompiledTag | None] = {}
         self._demand: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
         self._used: set[Pack] = set()
         self._paused = 0.0
 
     def find(self, tag: str, revision: int | None = None) -> CompiledTag | None:
         """What the packs have of the last known state of a tag, or of a revision; None if that is nothing, or not enough."""
-        name = (tag, revision)
-        state, packs, compiled = self._states.get(name), self._packs, self._compiled.get(name)
-        if state is None:
+        compiled = self._known.get((tag, revision))
+        if compiled is None:
             return None
-        if compiled is None or compiled.state is not state or compiled.packs is not packs:
-            compiled = self._compiled[name] = CompiledTag(state, packs)
         if not compiled.is_intact():
             self._drop_damaged()
-            return self.find(tag, revision)
-        most = 0 if revision else MOST_MISSING * len(state.ids)
+        if compiled.packs is not self._packs:
+            compiled = self._known[tag, revision] = CompiledTag(compiled.state, self._packs)
+        most = 0 if revision else MOST_MISSING * len(compiled.state.ids)
         return compiled if not compiled.missing or len(compiled.missing) < most else None
 
     def note_whole(self, tag: str, revision: int | None, version: str) -> None:
@@ -79,12 +76,11 @@ class Registry:
 
     def learn(self, tag: str, revision: int | None = None, version: str | None = None) -> None:
         """Read the state of a tag if it is not known in this version, or of a revision when it is asked for the second time."""
-        name = (tag, revision)
-        known = self._states.get(name)
-        if not self._packs or time.monotonic() < self._paused or (known and (revision or known.version == version)):
+        name, known, compiled = (tag, revision), self._known.get((tag, revision)), None
+        is_known = known and (revision or known.state.version == version)
+        if is_known or not self._packs or time.monotonic() < self._paused:
             return
-        state = None
-        if revision is None or name in self._states:
+        if revision is None or name in self._known:
             # The change and the lists of a revision are read by two statements.
             is_many = revision and not connection.in_atomic_block
             try:
@@ -98,9 +94,10 @@ class Registry:
                 return
             if state is None or state.database is None:
                 return
-        while len(self._states) >= MOST_STATES:
-            self._remove(next(iter(self._states)))
-        self._states[name] = state
+            compiled = CompiledTag(state, self._packs)
+        while len(self._known) >= MOST_STATES:
+            self._known.pop(next(iter(self._known)), None)
+        self._known[name] = compiled
 
     def note_use(self, compiled: CompiledTag) -> None:
         """Count a lookup that was answered from packs, but for the missing lists."""
@@ -115,7 +112,7 @@ class Registry:
 
     def confirm(self) -> None:
         """Forget the frozen tags and past revisions that cannot be asked for any more. Raises `django.db.Error`."""
-        fixed = {name: state for name, state in list(self._states.items()) if state and state.is_fixed}
+        fixed = {name: known.state for name, known in list(self._known.items()) if known and known.state.is_fixed}
         if not fixed:
             return
         columns = ("database", "tag", "tag_id", "revision", "version", "status")
@@ -123,7 +120,7 @@ class Registry:
         valid = {position - 1 for (position,) in fetch_all(VALID, values)}
         for place, name in enumerate(fixed):
             if place not in valid:
-                self._remove(name)
+                self._known.pop(name, None)
 
     def flush(self) -> None:
         """Store what was used, and add what was counted to the demand of this host. Raises `OSError`."""
@@ -133,10 +130,6 @@ class Registry:
         counted, self._demand = self._demand, defaultdict(lambda: [0, 0])
         if counted:
             demand.append(counted)
-
-    def _remove(self, name: Name) -> None:
-        self._states.pop(name, None)
-        self._compiled.pop(name, None)
 
     def _drop_damaged(self) -> None:
         for pack in self._packs:

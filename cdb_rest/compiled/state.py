@@ -1,5 +1,6 @@
 """The payload lists of a global tag in one state, as the database tells them."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -59,18 +60,19 @@ def read_state(tag: str, revision: int | None = None) -> TagState | None:
     """
     if revision is not None:
         past = find_past(tag, AsOf(revision=revision))
-        rows = fetch_all(PAST, {"tag_id": past.tag_id, "number": past.number})
-        return TagState(database_identity(), tag, past.tag_id, revision, past.version, None, None, *_lists(rows))
-    found = fetch_all(PRESENT, {"tag": tag})
-    if not found:
+        lists = _lists(fetch_all(PAST, {"tag_id": past.tag_id, "number": past.number}))
+        return TagState(database_identity(), tag, past.tag_id, revision, past.version, None, None, *lists)
+    rows = fetch_all(PRESENT, {"tag": tag})
+    if not rows:
         return None
-    database, tag_id, revision, version, status, modified = found[0][:6]
-    rows = [row[6:] for row in found if row[6] is not None]
-    return TagState(database, tag, tag_id, revision, version, status, modified, *_lists(rows))
+    database, tag_id, revision, version, status, modified = rows[0][:6]
+    lists = _lists(row[6:] for row in rows if row[6] is not None)
+    return TagState(database, tag, tag_id, revision, version, status, modified, *lists)
 
 
-def _lists(rows: list[tuple[Any, ...]]) -> tuple[tuple[int, ...], tuple[ListKey, ...]]:
-    return tuple(row[0] for row in rows), tuple(ListKey(*row[1:]) for row in rows)
+def _lists(rows: Iterable[tuple[Any, ...]]) -> tuple[tuple[int, ...], tuple[ListKey, ...]]:
+    pairs = [(list_id, ListKey(*key)) for list_id, *key in rows]
+    return tuple(list_id for list_id, _ in pairs), tuple(key for _, key in pairs)
 
 
 def database_identity() -> str | None:

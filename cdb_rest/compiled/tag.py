@@ -107,9 +107,11 @@ class CompiledTag:
         self.packs = packs
         self.parts: list[Part] = []
         missing = {key: rank for rank, key in enumerate(state.keys)}
-        useful = [pack for pack in packs if pack.database == state.database and pack.positions.keys() & missing.keys()]
-        # The largest first, so that the lists come from few packs.
-        for pack in sorted(useful, key=lambda pack: pack.rows, reverse=True):
+        # Those with most of the lists first, so that the lists come from few packs.
+        shared = {
+            pack: len(pack.positions.keys() & missing.keys()) for pack in packs if pack.database == state.database
+        }
+        for pack in sorted(shared, key=shared.__getitem__, reverse=True):
             if keys := [key for key in missing if key in pack.positions]:
                 self.parts.append(Part(pack, [missing.pop(key) for key in keys], keys))
         # The ranks of the lists that no pack has.
@@ -137,9 +139,8 @@ class CompiledTag:
         pairs = [part.rows(numbers, query) for part, numbers in zip(self.parts, found, strict=True)]
         rows = [row for _, part in pairs for row in part] + [row for _, row in others]
         if len(self.parts) > 1 or others:
-            ranks = np.concatenate(
-                [*(part for part, _ in pairs), np.array([self._ranks[name] for name, _ in others], np.int64)]
-            )
+            missing = np.array([self._ranks[name] for name, _ in others], np.int64)
+            ranks = np.concatenate([*(part for part, _ in pairs), missing])
             rows = [rows[place] for place in np.argsort(ranks).tolist()]
         body = b"[" + b",".join(rows) + b"]"
         if not with_window:

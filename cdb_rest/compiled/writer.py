@@ -12,7 +12,6 @@ from cdb_rest.rules.intervals import Integers
 
 # The least number of rows in a block. More make `counts` smaller, and each lookup slower.
 LEAST_BLOCK = 1024
-Arrays = dict[str, np.ndarray[Any, Any]]
 
 
 class Writer:
@@ -42,10 +41,11 @@ class Writer:
     def finish(self, **header: Any) -> None:
         """Complete the pack. The header has `database`, and in `lists` the `ListKey` of each list. Raises `UnusableError`."""
         block = max(LEAST_BLOCK, 4 * (len(self._first) - 1))
-        arrays, places = self._arrays(block), {}
+        places = []
+        arrays = self._arrays(block)
         self._emit(bytes(-self.size % 8))
-        for name, array in arrays.items():
-            places[name] = (array.dtype.str, array.shape, self.size)
+        for array in arrays:
+            places.append((array.dtype.str, array.shape, self.size))
             self._emit(array.tobytes() + bytes(-array.nbytes % 8))
         text = json.dumps({"format": FORMAT, "block": block, "arrays": places, **header}).encode()
         self._emit(text)
@@ -53,7 +53,8 @@ class Writer:
         self._file.write(END.pack(len(text), self._checksum)[8:])
         self.size += 4
 
-    def _arrays(self, block: int) -> Arrays:
+    def _arrays(self, block: int) -> list[np.ndarray[Any, Any]]:
+        """The arrays of a pack."""
         iovs = np.concatenate([np.zeros((4, 0), np.int64), *self._iovs], axis=1)
         self._iovs.clear()
         first = np.array(self._first, np.int64)
@@ -68,15 +69,8 @@ class Writer:
         for row in range(1, len(counts)):
             part = merged[(row - 1) * block : row * block]
             counts[row] = counts[row - 1] + np.bincount(part, minlength=counts.shape[1])
-        return {
-            **dict(zip(("majors", "minors", "major_ends", "minor_ends"), iovs, strict=True)),
-            "offsets": np.concatenate(self._offsets),
-            "first": first,
-            "merged_majors": majors[order],
-            "merged_minors": minors[order] if minors.any() else minors[:0],
-            "lists": merged,
-            "counts": counts,
-        }
+        merged_minors = minors[order] if minors.any() else minors[:0]
+        return [*iovs, np.concatenate(self._offsets), first, majors[order], merged_minors, merged, counts]
 
     def _emit(self, text: bytes) -> None:
         self._file.write(text)

@@ -151,11 +151,11 @@ def insert(api, kind, start, url="file", tag="tag"):
 
 def recompile(revision=None, tag="tag"):
     """Compile what is missing of a tag, and look it up, so that this process knows its lists. Returns the number of lists."""
-    done = compile_tag(tag, revision, packs=readable_packs())
+    _, lists, _, _ = compile_tag(tag, revision, packs=readable_packs())
     registry.refresh()
     for _ in range(2):
         look_up(LookupQuery(tag, Moment(0, 0), as_of=revision and AsOf(revision=revision)))
-    return done.lists
+    return lists
 
 
 def check(*expected, as_of=None):

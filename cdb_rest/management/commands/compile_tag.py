@@ -41,14 +41,14 @@ class Command(BaseCommand):
                 def show(rows: int) -> None:
                     bar.update(rows - bar.n)
 
-                done = compile_tag(tag, revision, packs=readable_packs(), progress=show)
+                state, lists, rows, size = compile_tag(tag, revision, packs=readable_packs(), progress=show)
         except CdbError as error:
             raise CommandError(str(error)) from error
         except (UnusableError, OSError, Error) as error:
             raise CommandError(f"{tag} cannot be compiled: {' '.join(str(error).split())}") from error
         self.stdout.write(
-            f"Compiled {tag} at revision {done.state.revision} in {time.monotonic() - begin:.2f} s: {done.lists:,} of "
-            f"{len(done.state.ids):,} payload lists, {done.rows:,} IOVs, {done.size / 2**20:,.1f} MiB."
+            f"Compiled {tag} at revision {state.revision} in {time.monotonic() - begin:.2f} s: {lists:,} of "
+            f"{len(state.ids):,} payload lists, {rows:,} IOVs, {size / 2**20:,.1f} MiB."
         )
         if not settings.CDB_COMPILED_BYTES:
             self.stdout.write("A service with these settings does not use it: CDB_COMPILED_BYTES is 0.")
