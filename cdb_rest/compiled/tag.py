@@ -51,21 +51,22 @@ class Part:
         self._ranks = np.array(ranks)
         self._positions = np.array([pack.positions[key] for key in keys])
         self._first, self._end = pack.first[self._positions], pack.first[self._positions + 1]
+        self._last = self._first - 1
 
     def found(self, moment: Moment) -> Integers:
         """For each list, the number of the row with the latest start at or before the moment; before its first row, if none."""
-        found: Integers = self._first + self.pack.starts_until(moment)[self._positions] - 1
+        found: Integers = self._last + self.pack.starts_until(moment).take(self._positions)
         return found
 
     def rows(self, found: Integers, query: Query) -> tuple[Integers, list[bytes]]:
         """The ranks of the lists that have a row, and these rows. `found` is the result of the method `found`."""
-        chosen = np.flatnonzero(found >= self._first)
-        numbers = found[chosen]
+        chosen = np.flatnonzero(found > self._last)
+        numbers = found.take(chosen)
         if query.only_valid:
             are_valid = self.pack.intervals(numbers, query.mode).end_after(query.moment)
             chosen, numbers = chosen[are_valid], numbers[are_valid]
         rows = self.pack.texts(numbers)
-        return self._ranks[chosen], [as_object(row) for row in rows] if query.as_objects else rows
+        return self._ranks.take(chosen), [as_object(row) for row in rows] if query.as_objects else rows
 
     def window(self, found: Integers, query: Query) -> Edges:
         """The largest interval around the moment in which the rows are the same, as the SQL function cdb_window."""
