@@ -8,9 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import ProgrammingError, connection
 
+from cdb_rest.maintenance.history_check import find_history_faults
+from cdb_rest.maintenance.pruning import Limit, prune_history
 from cdb_rest.maintenance.repair import find_incorrect_counts, repair_faults
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
 from cdb_rest.rules.access import Origin
+from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import CdbError, ConcurrentChangeError, OverlapError
 from cdb_rest.writes import bulk, global_tags, payload_iovs, payload_lists
 from cdb_rest.writes.change_log import Changes
@@ -165,6 +168,51 @@ def test_a_source_that_is_deleted_while_its_clone_waits_is_deleted_after_it(buil
         assert isinstance(cloning.result(), GlobalTag)
         assert deleting.result() is None
     assert [(one.name, one.payload_iov_count) for one in GlobalTag.objects.all()] == [("target", 1)]
+
+
+CHANGE_OF_THE_CLONE = """
+    INSERT INTO "GlobalTagChange" (
+        number, global_tag, revision, status, created, actor, action, comment, payload_iovs_before, payload_iovs_after
+    )
+    VALUES (0, 'copy', 1, 'unlocked', now(), '', 'clone', '', 0, 0)
+"""
+
+
+def add_row(payload_list, start):
+    row = {"payload_url": "later", "payload_list": payload_list.name, "major_iov": start, "minor_iov": 0}
+    return bulk.insert_payload_iovs(rows=[row])
+
+
+def prune():
+    return prune_history(limit=Limit(keep=1))
+
+
+@pytest.mark.parametrize("case", ["never recorded", "present", "past", "delete"])
+def test_rows_that_a_clone_begins_to_share_are_not_deleted_meanwhile(api, build, case):
+    payload_list = build.list(build.tag("base"))
+    build.iov(payload_list, (0, 0), url="first")
+    if case != "never recorded":
+        add_row(payload_list, 10)
+    revision = GlobalTag.objects.get().revision if case in ("past", "delete") else None
+    if revision is not None:
+        add_row(payload_list, 5)
+    as_of = None if revision is None else AsOf(revision=revision)
+    path = "payloadiovs/?gtName={}&majorIOV=7&minorIOV=0"
+    before = api.get(path.format("base") + (f"&rev={revision}" if revision else "")).ok()
+    with ThreadPoolExecutor() as pool:
+        # The clone has read the rows, but waits until its change is recorded.
+        with held(CHANGE_OF_THE_CLONE):
+            cloning = later(pool, lambda: global_tags.clone_global_tag(source="base", target="copy", as_of=as_of))
+            if case == "delete":
+                other = later(pool, lambda: global_tags.delete_global_tag(name="base", keep_history=False))
+            else:
+                other = later(pool, lambda: add_row(payload_list, 6))
+            pruned = later(pool, prune)
+        for future in (cloning, other, pruned):
+            assert not isinstance(future.result(), Exception), future.result()
+    prune()
+    assert api.get(path.format("copy")).ok() == before
+    assert find_incorrect_counts() == [] == find_history_faults()
 
 
 def test_writers_to_different_lists_of_a_tag_do_not_wait_for_each_other(build, monkeypatch, settings):
