@@ -19,11 +19,12 @@ NUMBER_FAULTS = named_sql.load("history_number_faults")
 MEMBERSHIP_FAULTS = named_sql.load("membership_faults")
 NEWEST_CHANGE_FAULTS = named_sql.load("newest_change_faults")
 NEEDED = named_sql.load("needed_versions")
+LISTS = named_sql.load("lists_with_history")
 
 # Kinds of faults in the rows of a list, as opposed to memberships and the change log.
 OF_ROWS = frozenset({"two versions", "number of IOVs", "areas", "version", "base"})
-# So many lists are checked by one statement of each kind.
-BATCH_LISTS = 50
+# So many lists are checked by one statement of each kind; of lists that have no rows of their own, now or in the past, many more.
+BATCH_LISTS, BATCH_LISTS_WITHOUT_ROWS = 50, 2000
 
 # Called with the numbers of lists that are checked, and of all of them.
 Progress = Callable[[int, int], None]
@@ -55,11 +56,17 @@ def find_history_faults(
     Reads all rows of the lists, present and past. It reads several times, so the caller must be in a snapshot, or have
     locked the tables. Raises `GlobalTagNotFoundError` for a name that neither a tag nor the change log has.
     """
-    lists = sorted({*_lists(global_tag), *also})
+    lists = {*_lists(global_tag), *also}
+    with_rows = _ids(PayloadList.objects.filter(base_list_id__isnull=True), "id")
+    with_rows |= {list_id for list_id, has_areas in _fetch(LISTS, {}) if has_areas}
     found: list[tuple[str, int | None, int | None, str]] = []
-    for begin in range(0, len(lists), BATCH_LISTS):
-        found += _check(lists[begin : begin + BATCH_LISTS])
-        progress(min(begin + BATCH_LISTS, len(lists)), len(lists))
+    done = 0
+    for part, size in ((lists & with_rows, BATCH_LISTS), (lists - with_rows, BATCH_LISTS_WITHOUT_ROWS)):
+        for begin in range(0, len(part), size):
+            batch = sorted(part)[begin : begin + size]
+            found += _check(batch)
+            done += len(batch)
+            progress(done, len(lists))
     found += _fetch(NEWEST_CHANGE_FAULTS, {"tag": global_tag})
     return _named(found)
 

@@ -28,7 +28,7 @@ DELETE_MEMBERSHIPS = named_sql.load("delete_unneeded_memberships")
 DELETE_TAGS = named_sql.load("delete_unneeded_tags")
 BATCH_ROWS = 5000
 # The needed versions of so many lists are computed together, because that reads all changes once.
-BATCH_LISTS = 50
+BATCH_LISTS = 1000
 BEFORE_ALL_NODES = -(2**31)
 
 # Called with the name of a step, how much of it is done, and the total.
