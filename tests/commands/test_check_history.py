@@ -172,6 +172,25 @@ def test_a_list_that_another_program_detached_is_in_the_tag_until_now(api, histo
     assert after.pop(9) == [] and after == before
 
 
+def test_a_list_that_was_in_two_tags(api, history):
+    sql("""
+        INSERT INTO "PayloadListMembership" (tag_id, payload_list_id, name, payload_type, created, added_in)
+        SELECT tag.id, list.id, list.name, 'Gain', list.created, nextval('cdb_change_number')
+        FROM "GlobalTag" AS tag, "PayloadList" AS list
+        WHERE tag.name = 'tag' AND list.name = %s
+    """, history[1])  # fmt: skip
+    printed = repaired(api, "membership", "two tags")
+    assert "Global tag tag: the history of 8 revisions was dropped." in printed and set(known()) == {9}
+
+
+def test_a_tag_that_another_program_deleted(api, history):
+    sql('DELETE FROM "PayloadIOV" WHERE payload_list_id IN (SELECT id FROM "PayloadList" WHERE name = %s)', history[0])
+    sql('DELETE FROM "PayloadList" WHERE name = %s', history[0])
+    sql('DELETE FROM "GlobalTag" WHERE name = %s', "tag")
+    repaired(api, "areas", "number of IOVs", "membership")
+    assert known() == {}
+
+
 @pytest.mark.parametrize("status", ["locked", "frozen"])
 def test_a_status_that_another_program_set(api, history, status):
     wanted = GlobalTagStatus.objects.get(name=status).id
