@@ -2,38 +2,40 @@
 
 
 -- name: interval_faults
--- Rows that violate the rules of payload lists: empty rows, rows with the same start as another, and closed rows that overlap the
--- next. Returns kind of fault, names of tag and list, list id, IOV id, URL, start and end.
+-- Rows that violate the rules of payload lists: empty rows, and closed rows that overlap the next. Returns kind of fault, names of tag
+-- and list, list id, IOV id, URL, start and end.
 -- Parameters: inclusive boolean: whether ends are inclusive; tag text: check the lists of this tag only (null: all lists).
--- It reads and sorts all rows once.
-WITH attached AS (
-    SELECT iov.id, iov.payload_list_id, iov.comb_iov, iov.payload_url, iov.major_iov, iov.minor_iov, iov.major_iov_end,
-        iov.minor_iov_end,
-        (iov.major_iov_end, iov.minor_iov_end) = (9223372036854775807, 9223372036854775807) AS is_open,
-        iov.major_iov_end + iov.minor_iov_end * 0.0000000000000000001 AS until,
-        lag(iov.comb_iov) OVER list AS next_start
-    FROM "PayloadIOV" AS iov
-    WHERE iov.payload_list_id IN (
-        SELECT list.id FROM "PayloadList" AS list LEFT JOIN "GlobalTag" AS tag ON tag.id = list.global_tag_id
-        WHERE %(tag)s IS NULL OR tag.name = %(tag)s
-    )
-    WINDOW list AS (PARTITION BY iov.payload_list_id ORDER BY iov.comb_iov DESC NULLS LAST)
+-- It reads the rows of each list once. Of lists that share the same rows, it reads those of one.
+WITH list AS (
+    SELECT list.id, list.name, tag.name AS tag, list.rows_list_id,
+        -- Rows of a base that has not changed since are its present ones.
+        CASE WHEN base.version = list.base_version THEN base.rows_version ELSE list.rows_version END AS rows_version
+    FROM "PayloadList" AS list
+    LEFT JOIN "PayloadList" AS base ON base.id = list.base_list_id
+    LEFT JOIN "GlobalTag" AS tag ON tag.id = list.global_tag_id
+    WHERE %(tag)s::text IS NULL OR tag.name = %(tag)s
 ),
 fault AS (
-    SELECT *, CASE
-        WHEN NOT is_open AND (until < comb_iov OR until = comb_iov AND NOT %(inclusive)s) THEN 'empty'
-        WHEN comb_iov = next_start THEN 'equal start'
-        WHEN NOT is_open AND (until > next_start OR until = next_start AND %(inclusive)s) THEN 'overlap'
+    SELECT source.rows_list_id, source.rows_version, iov.*, CASE
+        WHEN iov.until < iov.comb_iov OR iov.until = iov.comb_iov AND NOT %(inclusive)s THEN 'empty'
+        WHEN iov.until > iov.next_start OR iov.until = iov.next_start AND %(inclusive)s THEN 'overlap'
     END AS fault
-    FROM attached
+    FROM (SELECT min(id) AS list_id, rows_list_id, rows_version FROM list GROUP BY rows_list_id, rows_version) AS source
+    CROSS JOIN LATERAL (
+        SELECT listed.*, lag(listed.comb_iov) OVER (ORDER BY listed.comb_iov DESC NULLS LAST) AS next_start, CASE
+            WHEN (listed.major_iov_end, listed.minor_iov_end) <> (9223372036854775807, 9223372036854775807)
+                THEN listed.major_iov_end + listed.minor_iov_end * 0.0000000000000000001
+        END AS until
+        FROM "ListedPayloadIOV" AS listed
+        WHERE listed.payload_list_id = source.list_id
+    ) AS iov
 )
-SELECT fault.fault, coalesce(tag.name, ''), list.name, list.id, fault.id, fault.payload_url,
+SELECT fault.fault, coalesce(list.tag, ''), list.name, list.id, fault.id, fault.payload_url,
     fault.major_iov, fault.minor_iov, fault.major_iov_end, fault.minor_iov_end
 FROM fault
-JOIN "PayloadList" AS list ON list.id = fault.payload_list_id
-LEFT JOIN "GlobalTag" AS tag ON tag.id = list.global_tag_id
+JOIN list ON list.rows_list_id = fault.rows_list_id AND list.rows_version = fault.rows_version
 WHERE fault.fault IS NOT NULL
-ORDER BY tag.name, list.name, fault.comb_iov, fault.id
+ORDER BY list.tag, list.name, fault.comb_iov, fault.id
 
 
 -- name: lagging_revisions
@@ -51,13 +53,23 @@ ORDER BY tag.name
 -- name: incorrect_counts
 -- The stored counts that differ from the rows: kind of object, name, which count, stored value, actual value. No parameters.
 -- The counts of a tag are compared with its rows, not with the counts of its lists.
-WITH iovs_of_list AS (
-    SELECT payload_list_id, count(*) AS iovs FROM "PayloadIOV" WHERE payload_list_id IS NOT NULL GROUP BY payload_list_id
+-- The rows of a base in a version are counted once for all lists that share them.
+WITH actual_source AS (
+    SELECT payload_list_id AS rows_list_id, 2147483646 AS rows_version, count(*) AS iovs
+    FROM "PayloadIOV"
+    WHERE payload_list_id IS NOT NULL
+    GROUP BY payload_list_id
+    UNION ALL
+    SELECT shared.base_list_id, shared.base_version, iov.iovs
+    FROM (SELECT DISTINCT base_list_id, base_version FROM "PayloadList" WHERE base_list_id IS NOT NULL) AS shared
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS iovs FROM cdb_iovs_of(shared.base_list_id, shared.base_version, 0, 'Infinity')
+    ) AS iov
 ),
 actual_list AS (
-    SELECT list.name, list.global_tag_id, list.iov_count AS stored, coalesce(iovs_of_list.iovs, 0) AS iovs
+    SELECT list.name, list.global_tag_id, list.iov_count AS stored, coalesce(source.iovs, 0) AS iovs
     FROM "PayloadList" AS list
-    LEFT JOIN iovs_of_list ON iovs_of_list.payload_list_id = list.id
+    LEFT JOIN actual_source AS source USING (rows_list_id, rows_version)
 ),
 actual_tag AS (
     SELECT tag.name, tag.payload_lists_count, tag.payload_iov_count, count(actual_list.name) AS lists,
@@ -80,15 +92,11 @@ LOCK TABLE "GlobalTag", "PayloadList", "PayloadIOV" IN EXCLUSIVE MODE
 
 
 -- name: repair_list_counts
--- Set the IOV count of each payload list to the number of its rows. No parameters.
+-- Set the IOV counts of payload lists.
+-- Parameters, with one element for each list: names text[]; counts bigint[].
 UPDATE "PayloadList" AS list SET iov_count = actual.iovs
-FROM (
-    SELECT list.id, count(iov.id) AS iovs
-    FROM "PayloadList" AS list
-    LEFT JOIN "PayloadIOV" AS iov ON iov.payload_list_id = list.id
-    GROUP BY list.id
-) AS actual
-WHERE actual.id = list.id AND list.iov_count <> actual.iovs
+FROM unnest(%(names)s::text[], %(counts)s::bigint[]) AS actual (name, iovs)
+WHERE list.name = actual.name
 
 
 -- name: apply_deferred_counts
@@ -144,12 +152,14 @@ ORDER BY row.payload_list_id
 -- Payload lists with versions whose rows differ from what was recorded, or whose areas do not cover the moments exactly once: kind,
 -- tag, list, description.
 -- Parameters: list_ids bigint[]; versions text[]: for each list, the versions that revisions with history need, as a multirange of
---   integers. The newest version of an existing list is checked, too. Rows of other versions may have been pruned.
+--   integers. The newest version of an existing list is checked, too, and so are versions that other lists share or have shared.
+--   Rows of other versions may have been pruned.
 -- It reads all rows of the lists once, and adds up what each version adds and removes. In a version without fault, the areas are
 -- adjacent from the first start f to the end of time T, so their lengths add up to s = T - f, and until^2 - start^2 adds up to
 -- T^2 - f^2 = s (2 T - s). An overlap makes the second sum greater, a gap changes it, too.
 WITH list AS (
-    SELECT wanted.id, wanted.versions::int4multirange AS versions, existing.id IS NOT NULL AS is_existing
+    SELECT wanted.id, wanted.versions::int4multirange AS versions, existing.id IS NOT NULL AS is_existing,
+        existing.base_list_id IS NOT NULL AS is_sharing
     FROM unnest(%(list_ids)s::bigint[], %(versions)s::text[]) AS wanted (id, versions)
     LEFT JOIN "PayloadList" AS existing ON existing.id = wanted.id
 ),
@@ -164,8 +174,20 @@ area AS (
     FROM "PayloadIOVHistory"
     WHERE payload_list_id = ANY(%(list_ids)s)
 ),
+recorded AS (
+    SELECT list_version.payload_list_id, list_version.version, list_version.iov_count,
+        -- A list may have got rows of its own without a new version.
+        list_version.base_list_id IS NULL AND list.versions @> list_version.version OR NOT list.is_sharing AND list.is_existing
+            AND list_version.number = max(list_version.number) OVER (PARTITION BY list_version.payload_list_id) AS is_checked
+    FROM "PayloadListVersion" AS list_version
+    JOIN list ON list.id = list_version.payload_list_id
+    UNION
+    SELECT base_list_id, base_version, iov_count, true
+    FROM "PayloadListVersion"
+    WHERE base_list_id = ANY(%(list_ids)s)
+),
 step AS (
-    SELECT area.payload_list_id, edge.version, NULL::bigint AS number, NULL::bigint AS iov_count,
+    SELECT area.payload_list_id, edge.version, NULL::boolean AS is_checked, NULL::bigint AS iov_count,
         sum(edge.sign * area.is_row::integer) AS rows, sum(edge.sign * (area.until - area.comb_iov)) AS length,
         sum(edge.sign * (area.until * area.until - area.comb_iov * area.comb_iov)) AS squares
     FROM area
@@ -173,26 +195,21 @@ step AS (
     WHERE edge.version IS NOT NULL
     GROUP BY area.payload_list_id, edge.version
     UNION ALL
-    SELECT payload_list_id, version, number, iov_count, 0, 0, 0
-    FROM "PayloadListVersion"
-    WHERE payload_list_id = ANY(%(list_ids)s)
+    SELECT payload_list_id, version, is_checked, iov_count, 0, 0, 0 FROM recorded
 ),
 state AS (
-    SELECT payload_list_id, version, number, iov_count, sum(rows) OVER earlier AS rows, sum(length) OVER earlier AS length,
-        sum(squares) OVER earlier AS squares, max(number) OVER (PARTITION BY payload_list_id) AS last_number
+    SELECT payload_list_id, version, is_checked, iov_count, sum(rows) OVER earlier AS rows, sum(length) OVER earlier AS length,
+        sum(squares) OVER earlier AS squares
     FROM step
     WINDOW earlier AS (PARTITION BY payload_list_id ORDER BY version)
 ),
 checked AS (
-    SELECT state.*, state.iov_count <> state.rows AS differs,
-        state.squares <> state.length * (20000000000000000000 - state.length) AS is_not_covered
+    SELECT *, iov_count <> rows AS differs, squares <> length * (20000000000000000000 - length) AS is_not_covered
     FROM state
-    JOIN list ON list.id = state.payload_list_id
-    WHERE state.number IS NOT NULL
-        AND (list.versions @> state.version OR list.is_existing AND state.number = state.last_number)
+    WHERE is_checked
 )
 SELECT 'number of IOVs', NULL::bigint, payload_list_id, format(
-    '%%s versions, such as version %%s: %%s recorded, %%s stored', count(*), max(version),
+    '%%s versions, such as version %%s: %%s recorded, %%s stored', count(DISTINCT version), max(version),
     (array_agg(iov_count ORDER BY version DESC))[1], (array_agg(rows ORDER BY version DESC))[1]
 )
 FROM checked
@@ -200,7 +217,7 @@ WHERE differs
 GROUP BY payload_list_id
 UNION ALL
 SELECT 'areas', NULL, payload_list_id,
-    format('%%s versions in which areas overlap or leave a gap, such as version %%s', count(*), max(version))
+    format('%%s versions in which areas overlap or leave a gap, such as version %%s', count(DISTINCT version), max(version))
 FROM checked
 WHERE is_not_covered
 GROUP BY payload_list_id
@@ -208,8 +225,8 @@ ORDER BY 3, 1
 
 
 -- name: history_number_faults
--- Payload lists whose rows belong to versions that the list does not have yet, or whose recorded versions are not in order: kind, tag,
--- list, description.
+-- Payload lists whose rows belong to versions that the list does not have yet, whose recorded versions are not in order, or that share
+-- other rows than recorded, or not only: kind, tag, list, description.
 -- Parameters: list_ids bigint[].
 -- Versions that no revision needs are pruned, so not every version of a row is recorded.
 SELECT 'version', NULL::bigint, row.payload_list_id,
@@ -231,6 +248,18 @@ LEFT JOIN LATERAL (
     WHERE list_version.payload_list_id = list.id ORDER BY list_version.number DESC LIMIT 1
 ) AS newest ON true
 WHERE list.id = ANY(%(list_ids)s) AND list.version <> coalesce(newest.version, 0)
+UNION ALL
+SELECT 'base', NULL, list.id, CASE
+    WHEN iov.is_own THEN 'the list shares rows of another one, but has rows of its own, too'
+    ELSE 'the list shares other rows than those of its last recorded version'
+END
+FROM "PayloadList" AS list
+CROSS JOIN LATERAL (SELECT EXISTS (SELECT FROM "PayloadIOV" WHERE payload_list_id = list.id) AS is_own) AS iov
+WHERE list.id = ANY(%(list_ids)s) AND list.base_list_id IS NOT NULL AND (iov.is_own OR NOT EXISTS (
+    SELECT FROM "PayloadListVersion" AS list_version
+    WHERE list_version.payload_list_id = list.id AND list_version.version = list.version
+        AND list_version.base_list_id = list.base_list_id AND list_version.base_version = list.base_version
+))
 UNION ALL
 SELECT 'version', NULL, payload_list_id, format('version %%s is recorded after version %%s', min(version), max(earlier))
 FROM (
@@ -302,74 +331,27 @@ LOCK TABLE "GlobalTag", "PayloadList", "PayloadIOV", "GlobalTagChange", "Payload
     "PayloadIOVHistory" IN EXCLUSIVE MODE
 
 
--- name: unrecorded_iovs
--- Payload IOVs of existing payload lists that the service did not add: their version is later than that of the list, or they were
--- created after their version was recorded. Returns list and IOV.
+-- name: drop_history_of_lists
+-- Note that the revisions of global tags which need rows of payload lists, also by other lists that share them, cannot be asked for any
+-- more, except the newest revision of an existing tag. Returns global tag and revision.
 -- Parameters: list_ids bigint[].
--- A version without an entry in the change log, which the list has from a time in which it was in no tag, was recorded before the
--- next one that has an entry. So was a version that was pruned.
-WITH list_version AS (
-    SELECT list_version.payload_list_id, list_version.version,
-        coalesce(lag(list_version.version) OVER (PARTITION BY list_version.payload_list_id ORDER BY list_version.number), -1)
-            AS earlier,
-        min(change.created) OVER (PARTITION BY list_version.payload_list_id ORDER BY list_version.number DESC) AS recorded
-    FROM "PayloadListVersion" AS list_version
-    LEFT JOIN (
-        SELECT number, max(created) AS created FROM "GlobalTagChange" GROUP BY number
-    ) AS change ON change.number = list_version.number
-    WHERE list_version.payload_list_id = ANY(%(list_ids)s)
-)
-SELECT iov.payload_list_id, iov.id
-FROM "PayloadIOV" AS iov
-JOIN "PayloadList" AS list ON list.id = iov.payload_list_id
-LEFT JOIN list_version ON list_version.payload_list_id = iov.payload_list_id AND list_version.earlier < iov.added_in
-    AND list_version.version >= iov.added_in
-WHERE iov.payload_list_id = ANY(%(list_ids)s) AND (iov.added_in > list.version OR iov.created > list_version.recorded)
-ORDER BY iov.payload_list_id, iov.comb_iov
-
-
--- name: overlapping_memberships
--- Memberships of payload lists that overlap another one of the same list, except those in frozen tags: id, tag, since and until which
--- change (null: now), and whether it is a present one in an existing tag.
--- Parameters: list_ids bigint[].
-SELECT member.id, member.tag_id, member.added_in, member.removed_in, tag.id IS NOT NULL AND member.removed_in IS NULL
-FROM "PayloadListMembership" AS member
-LEFT JOIN "GlobalTag" AS tag ON tag.id = member.tag_id
-LEFT JOIN "GlobalTagStatus" AS tag_status ON tag_status.id = tag.status_id
-WHERE member.payload_list_id = ANY(%(list_ids)s) AND tag_status.name IS DISTINCT FROM 'frozen' AND EXISTS (
-    SELECT FROM "PayloadListMembership" AS other
-    WHERE other.payload_list_id = member.payload_list_id AND other.id <> member.id
-        AND (member.removed_in IS NULL OR other.added_in < member.removed_in)
-        AND (other.removed_in IS NULL OR other.removed_in > member.added_in)
-)
-
-
--- name: end_memberships_of_missing_tags
--- End the memberships of payload lists in global tags that do not exist any more, with a number that no change has.
--- Parameters: list_ids bigint[].
-UPDATE "PayloadListMembership" AS member SET removed_in = nextval('cdb_change_number')
-WHERE member.payload_list_id = ANY(%(list_ids)s) AND member.removed_in IS NULL
-    AND NOT EXISTS (SELECT FROM "GlobalTag" AS tag WHERE tag.id = member.tag_id)
-
-
--- name: drop_history_of_memberships
--- Note that the revisions of global tags during memberships of payload lists cannot be asked for any more, except the newest revision of
--- an existing tag. Returns global tag and revision.
--- Parameters: list_ids bigint[]: lists; tag_ids, firsts, lasts bigint[]: further periods of tags as numbers of changes, the last one
---   exclusive (null: until now).
 UPDATE "GlobalTagChange" AS change SET has_history = false
-FROM (
-    SELECT tag_id, added_in, removed_in FROM "PayloadListMembership" WHERE payload_list_id = ANY(%(list_ids)s)
-    UNION ALL
-    SELECT * FROM unnest(%(tag_ids)s::bigint[], %(firsts)s::bigint[], %(lasts)s::bigint[])
-) AS member (tag_id, added_in, removed_in)
-WHERE change.has_history AND change.tag_id = member.tag_id AND change.number >= member.added_in
-    AND (member.removed_in IS NULL OR change.number < member.removed_in)
-    AND NOT (
-        EXISTS (SELECT FROM "GlobalTag" AS tag WHERE tag.id = change.tag_id)
-        AND NOT EXISTS (
-            SELECT FROM "GlobalTagChange" AS later
-            WHERE later.global_tag = change.global_tag AND later.revision > change.revision
-        )
+WHERE change.has_history AND change.id IN (
+    SELECT resolved.id
+    FROM "PayloadListMembership" AS member
+    JOIN "GlobalTagChange" AS resolved ON resolved.tag_id = member.tag_id AND resolved.number >= member.added_in
+        AND (member.removed_in IS NULL OR resolved.number < member.removed_in)
+    CROSS JOIN LATERAL cdb_rows_after(member.payload_list_id, resolved.number) AS source
+    WHERE source.rows_list_id = ANY(%(list_ids)s) AND (
+        member.payload_list_id = ANY(%(list_ids)s)
+        OR member.payload_list_id IN (SELECT payload_list_id FROM "PayloadListVersion" WHERE base_list_id = ANY(%(list_ids)s))
     )
+)
+AND NOT (
+    EXISTS (SELECT FROM "GlobalTag" AS tag WHERE tag.id = change.tag_id)
+    AND NOT EXISTS (
+        SELECT FROM "GlobalTagChange" AS later
+        WHERE later.global_tag = change.global_tag AND later.revision > change.revision
+    )
+)
 RETURNING change.global_tag, change.revision

@@ -28,7 +28,7 @@ ORDER BY change.global_tag, change.revision
 
 
 -- name: lists_with_history
--- The ids of all payload lists that have stored versions or areas of the past, in order. No parameters.
+-- The ids of all payload lists that have stored versions or areas of the past, in order, and whether they have areas. No parameters.
 -- It reads one index entry for each list and table, not all rows.
 WITH RECURSIVE list (id) AS (
     SELECT least(
@@ -42,16 +42,18 @@ WITH RECURSIVE list (id) AS (
     FROM list
     WHERE list.id IS NOT NULL
 )
-SELECT id FROM list WHERE id IS NOT NULL
+SELECT id, EXISTS (SELECT FROM "PayloadIOVHistory" WHERE payload_list_id = list.id) FROM list WHERE id IS NOT NULL
 
 
 -- name: needed_versions
--- The versions of payload lists that revisions with history need: list, the versions as a multirange of integers, the numbers of the
--- rows of PayloadListVersion that have them as a multirange, and what other sessions cannot need later: versions below
--- last_version, and numbers below last_number.
+-- The versions of payload lists that revisions with history need, or whose rows other lists share or have shared: list, the versions
+-- as a multirange of integers, the numbers of the rows of PayloadListVersion that revisions need as a multirange, and what other
+-- sessions cannot need later: versions below last_version, and numbers below last_number.
 -- Parameters: list_ids bigint[].
 -- It is a single statement, so it sees one snapshot. A revision that is recorded later has at least the version that a list
--- has in this snapshot, because the changes of a tag and of its lists are committed in the order of their numbers.
+-- has in this snapshot, because the changes of a tag and of its lists are committed in the order of their numbers. So has a list
+-- that begins to share later, unless its write began before; but then it has locked the revision that it shares against the loss of
+-- its history, so that this revision has it in this snapshot (cdb_rest.writes.global_tags).
 WITH resolved AS (
     SELECT DISTINCT member.payload_list_id, list_version.number, coalesce(list_version.version, 0) AS version
     FROM "PayloadListMembership" AS member
@@ -65,6 +67,10 @@ WITH resolved AS (
         LIMIT 1
     ) AS list_version ON true
     WHERE member.payload_list_id = ANY(%(list_ids)s) AND change.has_history AND change.action <> 'delete'
+    UNION
+    SELECT base_list_id, NULL, base_version FROM "PayloadListVersion" WHERE base_list_id = ANY(%(list_ids)s)
+    UNION
+    SELECT base_list_id, NULL, base_version FROM "PayloadList" WHERE base_list_id = ANY(%(list_ids)s)
 ),
 needed AS (
     SELECT payload_list_id, range_agg(int4range(version, version + 1)) AS versions,
@@ -110,18 +116,19 @@ LIMIT 1
 
 
 -- name: delete_unneeded_versions
--- Delete versions of a payload list to which no revision with history resolves, up to a number of rows. Returns how many.
--- Parameters: list_id bigint; numbers int8multirange: the numbers of the needed ones; last_number bigint: this one and later ones
---   stay; batch integer.
+-- Delete versions of payload lists to which no revision with history resolves, up to a number of rows. Returns how many.
+-- Parameters, the arrays with one element for each list: list_ids bigint[]; numbers text[]: multiranges of the numbers of the needed
+--   versions; last_numbers bigint[]: this one and later ones stay; batch integer.
 WITH deleted AS (
-    DELETE FROM "PayloadListVersion"
-    WHERE payload_list_id = %(list_id)s AND number IN (
-        SELECT number
-        FROM "PayloadListVersion"
-        WHERE payload_list_id = %(list_id)s AND number < %(last_number)s AND NOT %(numbers)s::int8multirange @> number
-        ORDER BY number
+    DELETE FROM "PayloadListVersion" AS list_version
+    USING (
+        SELECT unneeded.payload_list_id, unneeded.number
+        FROM unnest(%(list_ids)s::bigint[], %(numbers)s::text[], %(last_numbers)s::bigint[]) AS list (id, numbers, last_number)
+        JOIN "PayloadListVersion" AS unneeded ON unneeded.payload_list_id = list.id AND unneeded.number < list.last_number
+            AND NOT list.numbers::int8multirange @> unneeded.number
         LIMIT %(batch)s
-    )
+    ) AS unneeded
+    WHERE list_version.payload_list_id = unneeded.payload_list_id AND list_version.number = unneeded.number
     RETURNING 1
 )
 SELECT count(*) FROM deleted

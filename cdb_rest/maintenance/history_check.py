@@ -10,7 +10,7 @@ from typing import Any
 from django.db import connection
 
 from cdb_rest import named_sql
-from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadList, PayloadListMembership
+from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadList, PayloadListMembership, PayloadListVersion
 from cdb_rest.rules.errors import GlobalTagNotFoundError
 
 ROW_FAULTS = named_sql.load("history_row_faults")
@@ -19,11 +19,12 @@ NUMBER_FAULTS = named_sql.load("history_number_faults")
 MEMBERSHIP_FAULTS = named_sql.load("membership_faults")
 NEWEST_CHANGE_FAULTS = named_sql.load("newest_change_faults")
 NEEDED = named_sql.load("needed_versions")
+LISTS = named_sql.load("lists_with_history")
 
 # Kinds of faults in the rows of a list, as opposed to memberships and the change log.
-OF_ROWS = frozenset({"two versions", "number of IOVs", "areas", "version"})
-# So many lists are checked by one statement of each kind.
-BATCH_LISTS = 50
+OF_ROWS = frozenset({"two versions", "number of IOVs", "areas", "version", "base"})
+# So many lists are checked by one statement of each kind; of lists that have no rows of their own, now or in the past, many more.
+BATCH_LISTS, BATCH_LISTS_WITHOUT_ROWS = 50, 2000
 
 # Called with the numbers of lists that are checked, and of all of them.
 Progress = Callable[[int, int], None]
@@ -46,44 +47,48 @@ class HistoryFault:
 
 
 def find_history_faults(
-    *, global_tag: str | None = None, progress: Progress = lambda done, total: None
+    *, global_tag: str | None = None, also: Collection[int] = (), progress: Progress = lambda done, total: None
 ) -> list[HistoryFault]:
-    """All faults, or those of one tag and of the lists that it has or had; the tag may be deleted.
+    """All faults, or those of one tag and of the lists that it has or had, and of their bases; the tag may be deleted.
+
+    `also` are ids of lists that are checked as well.
 
     Reads all rows of the lists, present and past. It reads several times, so the caller must be in a snapshot, or have
     locked the tables. Raises `GlobalTagNotFoundError` for a name that neither a tag nor the change log has.
     """
-    lists = _lists(global_tag)
+    lists = {*_lists(global_tag), *also}
+    with_rows = _ids(PayloadList.objects.filter(base_list_id__isnull=True), "id")
+    with_rows |= {list_id for list_id, has_areas in _fetch(LISTS, {}) if has_areas}
     found: list[tuple[str, int | None, int | None, str]] = []
-    for begin in range(0, len(lists), BATCH_LISTS):
-        found += _check(lists[begin : begin + BATCH_LISTS])
-        progress(min(begin + BATCH_LISTS, len(lists)), len(lists))
+    done = 0
+    for part, size in ((lists & with_rows, BATCH_LISTS), (lists - with_rows, BATCH_LISTS_WITHOUT_ROWS)):
+        for begin in range(0, len(part), size):
+            batch = sorted(part)[begin : begin + size]
+            found += _check(batch)
+            done += len(batch)
+            progress(done, len(lists))
     found += _fetch(NEWEST_CHANGE_FAULTS, {"tag": global_tag})
     return _named(found)
 
 
-def _lists(global_tag: str | None) -> list[int]:
-    """The ids of the lists to check, in order."""
-    lists, members = PayloadList.objects.all(), PayloadListMembership.objects.all()
+def _lists(global_tag: str | None) -> set[int]:
+    """The ids of the lists to check. Those of bases may be of lists that do not exist any more."""
+    lists, members, versions = PayloadList.objects, PayloadListMembership.objects, PayloadListVersion.objects
+    shared = versions.filter(base_list_id__isnull=False)
     if global_tag is None:
-        return sorted({*_ids(lists, "id"), *_ids(members, "payload_list_id")})
-    tags = {
-        *_ids(GlobalTag.objects.filter(name=global_tag), "id"),
-        *_ids(GlobalTagChange.objects.filter(global_tag=global_tag), "tag_id"),
-    }
+        return _ids(lists, "id") | _ids(members, "payload_list_id") | _ids(shared, "base_list_id")
+    tags = _ids(GlobalTag.objects.filter(name=global_tag), "id")
+    tags |= _ids(GlobalTagChange.objects.filter(global_tag=global_tag), "tag_id")
     if not tags:
         raise GlobalTagNotFoundError(global_tag)
     tags.discard(None)
-    return sorted(
-        {
-            *_ids(lists.filter(global_tag_id__in=tags), "id"),
-            *_ids(members.filter(tag_id__in=tags), "payload_list_id"),
-        }
-    )
+    found = _ids(lists.filter(global_tag_id__in=tags), "id")
+    found |= _ids(members.filter(tag_id__in=tags), "payload_list_id")
+    return found | _ids(shared.filter(payload_list_id__in=found), "base_list_id")
 
 
-def _ids(rows: Any, column: str) -> Collection[Any]:
-    return set(rows.values_list(column, flat=True))
+def _ids(rows: Any, column: str) -> set[Any]:
+    return set(rows.values_list(column, flat=True).distinct())
 
 
 def _check(lists: Sequence[int]) -> list[tuple[Any, ...]]:

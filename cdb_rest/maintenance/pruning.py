@@ -28,7 +28,7 @@ DELETE_MEMBERSHIPS = named_sql.load("delete_unneeded_memberships")
 DELETE_TAGS = named_sql.load("delete_unneeded_tags")
 BATCH_ROWS = 5000
 # The needed versions of so many lists are computed together, because that reads all changes once.
-BATCH_LISTS = 50
+BATCH_LISTS = 1000
 BEFORE_ALL_NODES = -(2**31)
 
 # Called with the name of a step, how much of it is done, and the total.
@@ -93,13 +93,20 @@ def prune_history(
 def _prune(limit: Limit, progress: Progress, batch: int) -> Pruned:
     pruned = Pruned()
     _drop_revisions(limit, pruned, progress, batch)
-    lists = [list_id for (list_id,) in _fetch(LISTS)]
-    progress("payload lists", 0, len(lists))
-    for number, needed in enumerate(_needed(lists), 1):
-        # First the versions: a check of the history compares the rows only with the versions that are stored.
-        pruned.versions += _repeat(DELETE_VERSIONS, batch, needed._asdict())
-        pruned.areas += _delete_areas(needed, batch)
-        progress("payload lists", number, len(lists))
+    found = _fetch(LISTS)
+    lists, with_areas = [list_id for list_id, _ in found], [list_id for list_id, has_areas in found if has_areas]
+    # First the versions of all lists: those that shared rows of other lists do not need these any more then.
+    for done, part in enumerate(_needed(lists), 1):
+        values = {
+            "list_ids": [needed.list_id for needed in part],
+            "numbers": [needed.numbers for needed in part],
+            "last_numbers": [needed.last_number for needed in part],
+        }
+        pruned.versions += _repeat(DELETE_VERSIONS, batch, values)
+        progress("versions of payload lists", min(done * BATCH_LISTS, len(lists)), len(lists))
+    for done, part in enumerate(_needed(with_areas), 1):
+        pruned.areas += sum(_delete_areas(needed, batch) for needed in part)
+        progress("rows of the past", min(done * BATCH_LISTS, len(with_areas)), len(with_areas))
     pruned.memberships = _repeat(DELETE_MEMBERSHIPS, batch)
     pruned.deleted_tags = _repeat(DELETE_TAGS, batch)
     return pruned
@@ -132,9 +139,9 @@ def _drop_history(*, ids: Sequence[int]) -> int:
     return len(locked)
 
 
-def _needed(lists: Sequence[int]) -> Iterator[_Needed]:
+def _needed(lists: Sequence[int]) -> Iterator[list[_Needed]]:
     for begin in range(0, len(lists), BATCH_LISTS):
-        yield from starmap(_Needed, _fetch(NEEDED, {"list_ids": list(lists[begin : begin + BATCH_LISTS])}))
+        yield list(starmap(_Needed, _fetch(NEEDED, {"list_ids": list(lists[begin : begin + BATCH_LISTS])})))
 
 
 def _delete_areas(needed: _Needed, batch: int) -> int:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise, starmap
+from itertools import starmap
 from typing import NamedTuple, TypeVar
 
 from django.conf import settings
@@ -18,6 +18,7 @@ from cdb_rest.rules.timeline import TimelineRow
 from cdb_rest.writes.change_log import Changes
 from cdb_rest.writes.placing import save_rows
 from cdb_rest.writes.rows import interval_of
+from cdb_rest.writes.sharing import unshare
 from cdb_rest.writes.transactions import write
 
 INCORRECT_COUNTS = named_sql.load("incorrect_counts")
@@ -59,7 +60,8 @@ def repair_counts() -> list[IncorrectCount]:
     with connection.cursor() as cursor:
         cursor.execute(LOCK_FOR_REPAIR)
         found = find_incorrect_counts()
-        cursor.execute(REPAIR_LIST_COUNTS)
+        lists = {item.name: item.actual for item in found if item.kind == "payload list"}
+        cursor.execute(REPAIR_LIST_COUNTS, {"names": list(lists), "counts": list(lists.values())})
         cursor.execute(APPLY_DEFERRED_COUNTS)
         cursor.execute(REPAIR_TAG_COUNTS)
         if found:
@@ -70,30 +72,25 @@ def repair_counts() -> list[IncorrectCount]:
 IOV = TypeVar("IOV")
 
 
-def repair_rows(rows: Sequence[TimelineRow[IOV]]) -> list[TimelineRow[IOV]]:
-    """Detach and trim rows so that none is empty, no two have the same start, and no closed row overlaps the next one.
+def repair_rows(rows: Sequence[TimelineRow[IOV]]) -> bool:
+    """Detach and trim rows so that none is empty, and no closed row overlaps the next one. Returns whether any row changed.
 
-    `rows` must be all rows of a list, ordered by start. Among rows with the same start, the last one that is not empty is
-    kept. If a start has only empty rows, they hid the row before, so that row is trimmed to this start.
-
-    The rows are changed in place. Returns the rows that changed, detached ones with `attached` false.
+    `rows` must be all rows of a list, ordered by start. They are changed in place: of detached ones, `attached` is false. An
+    empty row hid the row before it, so that row ends at its start.
     """
-    changed: dict[int, TimelineRow[IOV]] = {}
-    kept_rows: list[tuple[Moment, TimelineRow[IOV] | None]] = []
-    for start, group in groupby(rows, key=lambda row: row.interval.start):
-        candidates = list(group)
-        kept = next((row for row in reversed(candidates) if not row.interval.is_empty), None)
-        kept_rows.append((start, kept))
-        for row in candidates:
-            if row is not kept:
-                row.attached = False
-                changed[id(row)] = row
-    for (start, kept), (until, following) in pairwise(kept_rows):
-        hidden_by_empty = following is None
-        if kept is not None and kept.interval.end > until and (hidden_by_empty or not kept.interval.is_open):
-            kept.interval = Interval(start, until)
-            changed[id(kept)] = kept
-    return list(changed.values())
+    changed = False
+    for row, following in zip(rows, [*rows[1:], None], strict=True):
+        start, end = row.interval.start, row.interval.end
+        if row.interval.is_empty:
+            row.attached = False
+        elif following is None or end <= following.interval.start:
+            continue
+        elif following.interval.is_empty or not row.interval.is_open:
+            row.interval = Interval(start, following.interval.start)
+        else:
+            continue
+        changed = True
+    return changed
 
 
 INTERVAL_FAULTS = named_sql.load("interval_faults")
@@ -137,7 +134,8 @@ class _IntervalFault(NamedTuple):
 def find_faults(*, global_tag: str | None = None) -> list[Fault]:
     """All faults, also those of detached lists, or the faults of one tag. Raises `GlobalTagNotFoundError`.
 
-    Reads and sorts all IOVs of all lists, or of the tag's lists. The counts of all tags and lists are always computed.
+    Reads all IOVs of all lists, or of the tag's lists; those that lists share once. The counts of all tags and lists are
+    always computed.
     """
     if global_tag is not None and not GlobalTag.objects.filter(name=global_tag).exists():
         raise GlobalTagNotFoundError(global_tag)
@@ -159,7 +157,8 @@ def repair_faults(*, global_tag: str | None = None, origin: Origin) -> list[Faul
     The rows and the revisions of frozen tags are not changed, so their faults remain; their counts are repaired. Counts
     are repaired in all tags and lists, even if `global_tag` is given; see `repair_counts`.
 
-    The payload that is valid at any moment does not change. Rows are detached, not deleted. Each tag whose rows or
+    The payload that is valid at any moment does not change. Rows are detached, not deleted. Lists that share rows get copies
+    of them before, so that their base and other lists that share it stay as they are. Each tag whose rows or
     revision are repaired gets a new revision. Writers wait meanwhile, readers do not. Raises `GlobalTagNotFoundError`.
     """
     with connection.cursor() as cursor:
@@ -179,10 +178,13 @@ def repair_faults(*, global_tag: str | None = None, origin: Origin) -> list[Faul
 
 
 def _repair_lists(ids: Collection[int], changes: Changes) -> None:
-    for payload_list in PayloadList.objects.filter(id__in=ids).select_related("global_tag__status", "payload_type"):
+    lists = PayloadList.objects.filter(id__in=ids).order_by("id")
+    for payload_list in lists.select_related("global_tag__status", "payload_type"):
         tag = payload_list.global_tag
         if tag is not None and tag.status.name == Status.FROZEN:
             continue
+        # What its base has meanwhile does not count: the list keeps what it shares, but for its faults.
+        unshare([payload_list])
         iovs = PayloadIOV.objects.filter(payload_list=payload_list).order_by("comb_iov", "id")
         rows = [TimelineRow(iov, interval_of(iov)) for iov in iovs]
         if repair_rows(rows):

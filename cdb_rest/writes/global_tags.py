@@ -9,6 +9,7 @@ from cdb_rest.models import (
     ChangeAction,
     DeletedGlobalTag,
     GlobalTag,
+    GlobalTagChange,
     GlobalTagStatus,
     PayloadIOV,
     PayloadList,
@@ -29,7 +30,14 @@ from cdb_rest.rules.names import NAME_LENGTH, check_new_name
 from cdb_rest.rules.status import Action, Status, check_status_change, check_status_name, role_for_status
 from cdb_rest.writes.change_log import Changes
 from cdb_rest.writes.history import drop_history, needed_elsewhere, supersede_lists
-from cdb_rest.writes.locks import check_tag, keeps_history, lock_global_tag, lock_global_tags_shared, lock_past
+from cdb_rest.writes.locks import (
+    check_tag,
+    keeps_history,
+    lock_global_tag,
+    lock_global_tags,
+    lock_global_tags_shared,
+    lock_past,
+)
 from cdb_rest.writes.restorations import check_not_retired
 from cdb_rest.writes.transactions import write
 
@@ -143,7 +151,10 @@ def clone_global_tag(
 
 def _share_present(source: str, target: str, author: str) -> tuple[GlobalTag, Changes, int]:
     original = GlobalTag.objects.filter(name=source).first()
-    if original is None or not lock_global_tags_shared([original.id]):
+    # Of a tag that was never recorded no revision can be locked after the clone, so no writer may come in between.
+    is_recorded = original is None or GlobalTagChange.objects.filter(tag_id=original.id, global_tag=source).exists()
+    lock = lock_global_tags_shared if is_recorded else lock_global_tags
+    if original is None or not lock([original.id]):
         raise GlobalTagNotFoundError(source)
     clone, changes = add_global_tag(
         name=target, status=Status.UNLOCKED, author=author, description=original.description
@@ -215,6 +226,9 @@ def delete_global_tag(*, name: str, keep_history: bool = True, origin: Origin = 
     check_tag(tag, Action.DELETE, origin)
     lists = list(PayloadList.objects.filter(global_tag=tag).order_by("id").select_for_update())
     ids = [payload_list.id for payload_list in lists]
+    if not keep_history:
+        # It waits for clones of past revisions, which begin to share the rows.
+        drop_history(tag.id)
     # The past of other tags in which a list was before needs its rows in any case, and so do clones.
     with_rows = [payload_list.id for payload_list in lists if payload_list.base_list_id is None]
     supersede_lists(with_rows if keep_history else needed_elsewhere(tag.id, with_rows))

@@ -126,29 +126,21 @@ def test_a_sound_history_has_no_faults(history):
     assert check("--tag", "tag")[0]
 
 
-def test_rows_that_another_program_inserted_begin_now(api, history):
+@pytest.mark.parametrize(
+    ("statement", "parameter"),
+    [(INSERT, "{list}"), ('DELETE FROM "PayloadIOV" WHERE payload_url = %s', "tag 12 to 14")],
+)
+def test_the_history_of_rows_that_another_program_wrote_begins_anew(api, history, statement, parameter):
     before = known()
-    sql(INSERT, history[0])
-    # It seems to have been there from the beginning.
+    sql(statement, parameter.format(list=history[0]))
+    # They seem to have been there, or not, from the beginning.
     assert known() != before
-    printed = repaired(api, "areas", "number of IOVs")
-    assert "dropped" not in printed
-    after = known()
-    newest = max(after)
-    assert {revision: after[revision] for revision in before} == before
-    assert newest == max(before) + 1 and "raw" in [url for _, url in after[newest]]
-    entry = GlobalTagChange.objects.get(global_tag="tag", revision=newest)
-    assert (entry.action, entry.payload_iovs_before, entry.payload_iovs_after) == ("repair", 0, 1)
-    assert entry.actor.startswith("check_history")
-
-
-def test_rows_that_another_program_deleted(api, history):
-    sql('DELETE FROM "PayloadIOV" WHERE payload_url = %s', "tag 12 to 14")
     printed = repaired(api, "areas", "number of IOVs")
     # Revision 1 had no list.
     assert "Global tag tag: the history of 7 revisions was dropped." in printed
     assert set(known()) == {1, 9}
-    assert GlobalTagChange.objects.get(global_tag="tag", action="repair").revision == 9
+    entry = GlobalTagChange.objects.get(global_tag="tag", action="repair")
+    assert entry.revision == 9 and entry.actor.startswith("check_history")
     insert("tag", 3, 35)
     assert check()[0] and set(known()) == {1, 9, 10}
 
@@ -178,6 +170,25 @@ def test_a_list_that_another_program_detached_is_in_the_tag_until_now(api, histo
     repaired(api, "membership")
     after = known()
     assert after.pop(9) == [] and after == before
+
+
+def test_a_list_that_was_in_two_tags(api, history):
+    sql("""
+        INSERT INTO "PayloadListMembership" (tag_id, payload_list_id, name, payload_type, created, added_in)
+        SELECT tag.id, list.id, list.name, 'Gain', list.created, nextval('cdb_change_number')
+        FROM "GlobalTag" AS tag, "PayloadList" AS list
+        WHERE tag.name = 'tag' AND list.name = %s
+    """, history[1])  # fmt: skip
+    printed = repaired(api, "membership", "two tags")
+    assert "Global tag tag: the history of 8 revisions was dropped." in printed and set(known()) == {9}
+
+
+def test_a_tag_that_another_program_deleted(api, history):
+    sql('DELETE FROM "PayloadIOV" WHERE payload_list_id IN (SELECT id FROM "PayloadList" WHERE name = %s)', history[0])
+    sql('DELETE FROM "PayloadList" WHERE name = %s', history[0])
+    sql('DELETE FROM "GlobalTag" WHERE name = %s', "tag")
+    repaired(api, "areas", "number of IOVs", "membership")
+    assert known() == {}
 
 
 @pytest.mark.parametrize("status", ["locked", "frozen"])

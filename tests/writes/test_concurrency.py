@@ -8,9 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import ProgrammingError, connection
 
+from cdb_rest.maintenance.history_check import find_history_faults
+from cdb_rest.maintenance.pruning import Limit, prune_history
 from cdb_rest.maintenance.repair import find_incorrect_counts, repair_faults
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
 from cdb_rest.rules.access import Origin
+from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import CdbError, ConcurrentChangeError, OverlapError
 from cdb_rest.writes import bulk, global_tags, payload_iovs, payload_lists
 from cdb_rest.writes.change_log import Changes
@@ -87,22 +90,23 @@ def test_lists_of_one_type_attached_together_leave_one(build):
 
 
 def test_a_clone_is_one_state_of_its_source(build):
-    # Each write moves an IOV between two lists of the tag, so every state of it has the same number of them.
+    # Each write adds an IOV to both lists of the tag, so in every state of it they have the same number of them.
     tag = build.tag()
-    here, there = build.list(tag, "Here"), build.list(tag, "There")
-    for number in range(200):
-        build.iov(here, (number, 0), (number + 1, 0))
+    lists = [build.list(tag, "Here"), build.list(tag, "There")]
 
-    def move():
-        for iov in PayloadIOV.objects.filter(payload_list=here):
-            payload_iovs.attach_payload_iov(payload_list=there.name, iov_id=iov.id)
+    def add():
+        for number in range(50):
+            row = {"payload_url": "u", "major_iov": number, "minor_iov": 0}
+            bulk.insert_payload_iovs(rows=[row | {"payload_list": payload_list.name} for payload_list in lists])
 
     def clone(name):
         return global_tags.clone_global_tag(source=tag.name, target=name)
 
-    results = together([move, *[lambda name=name: [clone(f"{name}{n}") for n in range(5)] for name in ("x", "y")]])
+    results = together([add, *[lambda name=name: [clone(f"{name}{n}") for n in range(5)] for name in ("x", "y")]])
     assert not [result for result in results if isinstance(result, Exception)]
-    assert {tag.payload_iov_count for tag in GlobalTag.objects.all()} == {200}
+    for found in GlobalTag.objects.all():
+        [here, there] = found.payload_lists.values_list("iov_count", flat=True)
+        assert here == there
     assert find_incorrect_counts() == []
 
 
@@ -165,6 +169,51 @@ def test_a_source_that_is_deleted_while_its_clone_waits_is_deleted_after_it(buil
         assert isinstance(cloning.result(), GlobalTag)
         assert deleting.result() is None
     assert [(one.name, one.payload_iov_count) for one in GlobalTag.objects.all()] == [("target", 1)]
+
+
+CHANGE_OF_THE_CLONE = """
+    INSERT INTO "GlobalTagChange" (
+        number, global_tag, revision, status, created, actor, action, comment, payload_iovs_before, payload_iovs_after
+    )
+    VALUES (0, 'copy', 1, 'unlocked', now(), '', 'clone', '', 0, 0)
+"""
+
+
+def add_row(payload_list, start):
+    row = {"payload_url": "later", "payload_list": payload_list.name, "major_iov": start, "minor_iov": 0}
+    return bulk.insert_payload_iovs(rows=[row])
+
+
+def prune():
+    return prune_history(limit=Limit(keep=1))
+
+
+@pytest.mark.parametrize("case", ["never recorded", "present", "past", "delete"])
+def test_rows_that_a_clone_begins_to_share_are_not_deleted_meanwhile(api, build, case):
+    payload_list = build.list(build.tag("base"))
+    build.iov(payload_list, (0, 0), url="first")
+    if case != "never recorded":
+        add_row(payload_list, 10)
+    revision = GlobalTag.objects.get().revision if case in ("past", "delete") else None
+    if revision is not None:
+        add_row(payload_list, 5)
+    as_of = None if revision is None else AsOf(revision=revision)
+    path = "payloadiovs/?gtName={}&majorIOV=7&minorIOV=0"
+    before = api.get(path.format("base") + (f"&rev={revision}" if revision else "")).ok()
+    with ThreadPoolExecutor() as pool:
+        # The clone has read the rows, but waits until its change is recorded.
+        with held(CHANGE_OF_THE_CLONE):
+            cloning = later(pool, lambda: global_tags.clone_global_tag(source="base", target="copy", as_of=as_of))
+            if case == "delete":
+                other = later(pool, lambda: global_tags.delete_global_tag(name="base", keep_history=False))
+            else:
+                other = later(pool, lambda: add_row(payload_list, 6))
+            pruned = later(pool, prune)
+        for future in (cloning, other, pruned):
+            assert not isinstance(future.result(), Exception), future.result()
+    prune()
+    assert api.get(path.format("copy")).ok() == before
+    assert find_incorrect_counts() == [] == find_history_faults()
 
 
 def test_writers_to_different_lists_of_a_tag_do_not_wait_for_each_other(build, monkeypatch, settings):

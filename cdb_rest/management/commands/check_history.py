@@ -26,8 +26,9 @@ from cdb_rest.rules.errors import CdbError
 class Command(BaseCommand):
     help = (
         "Find faults of the history: rows and areas of the past that overlap, versions of payload lists and numbers of IOVs that "
-        "differ from what was recorded, memberships of payload lists and newest entries of the change log that differ from the "
-        "present. Writes by the service cause no faults, but SQL by other programs does. Exits with 1 if a fault remains."
+        "differ from what was recorded, lists that share other rows than recorded, memberships of payload lists and newest "
+        "entries of the change log that differ from the present. Writes by the service cause no faults, but SQL by other "
+        "programs does. Exits with 1 if a fault remains."
     )
     requires_system_checks = []
 
@@ -35,14 +36,15 @@ class Command(BaseCommand):
         parser.add_argument(
             "--tag",
             metavar="NAME",
-            help="check this global tag only, which may be deleted, with its lists (default: all)",
+            help="check this global tag only, which may be deleted, with its lists and those whose rows they share "
+            "(default: all)",
         )
         parser.add_argument(
             "--repair",
             action="store_true",
-            help="repair faults without changing the present: correct memberships and the change log; record "
-            "rows that other programs wrote as added now; drop the history of revisions that need a faulty past, so that they "
-            "get 410; tags get a new revision, frozen ones do not, and their faults remain; writes wait meanwhile",
+            help="repair faults without changing the present: correct memberships and the change log; begin the past of lists "
+            "with faulty rows anew, and drop the history of revisions that need it, so that they get 410; tags get a new "
+            "revision, frozen ones do not, and their faults remain; writes wait meanwhile",
         )
 
     def handle(self, *, tag: str | None, repair: bool, **options: Any) -> None:

@@ -24,8 +24,8 @@ class Command(BaseCommand):
         parser.add_argument(
             "--repair",
             action="store_true",
-            help="repair faults without changing which payload is valid at any moment: trim overlaps, detach empty and "
-            "duplicate rows, set revisions and counts; the lists of frozen tags are not changed, and their faults remain; "
+            help="repair faults without changing which payload is valid at any moment: trim overlaps, detach empty "
+            "rows, set revisions and counts; the lists of frozen tags are not changed, and their faults remain; "
             "writes wait meanwhile",
         )
 
