@@ -195,6 +195,12 @@ CROSS JOIN LATERAL (
 ) AS found
 
 
+-- name: uses_settings
+-- Settings of this transaction for `uses` by URL or checksum. From its statistics, the planner expects that the index excludes no
+-- pages of the table.
+SELECT set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true)
+
+
 -- name: uses
 -- The uses of payloads: rows of payload lists, each with the global tag that has the list, and, if with_removed, those of the past with
 -- the change of the tag by which the use ended. By payload URL in byte order, the present ones first, then by tag, payload type and start.
@@ -202,8 +208,8 @@ CROSS JOIN LATERAL (
 -- A row that several lists share has a use in each of them.
 -- A use of the past is that of a row in one version of its list, while the tag had the list. It is left out if only the area of the row
 -- changed after it (cdb_rest/models/history.py), because the use went on then, and if no revision of the tag that had it can be read.
--- Expected plan: Index Scans of payload_iov_url or payload_iov_checksum, and of payload_iov_history_url or payload_iov_history_checksum,
--- for a pattern Seq Scans; for each row a scan of payload_list_of_base; for each use of the past two scans of payload_list_version.
+-- Expected plan: Bitmap Heap Scans by payload_iov_uses and payload_iov_history_uses, or for a pattern Seq Scans; for each row a scan of
+-- payload_list_of_base; for each use of the past two scans of payload_list_version.
 WITH found AS (
     SELECT payload_list_id, comb_iov, id AS iov_id, added_in, NULL::integer AS removed_in, payload_url, checksum, size, extra,
         major_iov, minor_iov, major_iov_end, minor_iov_end
