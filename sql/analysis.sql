@@ -196,8 +196,7 @@ CROSS JOIN LATERAL (
 
 
 -- name: uses_settings
--- Settings of this transaction for `uses` by URL or checksum. From its statistics, the planner expects that the index excludes no
--- pages of the table.
+-- Settings of this transaction for `uses`. From its statistics, the planner may expect that the index excludes no pages of the table.
 SELECT set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true)
 
 
@@ -208,8 +207,8 @@ SELECT set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true)
 -- A row that several lists share has a use in each of them.
 -- A use of the past is that of a row in one version of its list, while the tag had the list. It is left out if only the area of the row
 -- changed after it (cdb_rest/models/history.py), because the use went on then, and if no revision of the tag that had it can be read.
--- Expected plan: Bitmap Heap Scans by payload_iov_uses and payload_iov_history_uses, or for a pattern Seq Scans; for each row a scan of
--- payload_list_of_base; for each use of the past two scans of payload_list_version.
+-- Expected plan: Bitmap Heap Scans by payload_iov_uses and payload_iov_history_uses; for each row a scan of payload_list_of_base; for
+-- each use of the past two scans of payload_list_version.
 WITH found AS (
     SELECT payload_list_id, comb_iov, id AS iov_id, added_in, NULL::integer AS removed_in, payload_url, checksum, size, extra,
         major_iov, minor_iov, major_iov_end, minor_iov_end

@@ -34,9 +34,8 @@ def uses(payload: Payload, *, with_removed: bool) -> Iterator[dict[str, Any]]:
         "checksum": payload.checksum,
         "with_removed": with_removed,
     }
-    if prefix is None:
-        with connection.cursor() as cursor:
-            cursor.execute(SETTINGS)
+    with connection.cursor() as cursor:
+        cursor.execute(SETTINGS)
     return stream_rows(ROWS, parameters)
 
 

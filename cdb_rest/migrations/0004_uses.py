@@ -9,11 +9,11 @@ FILTERS = "text_bloom_ops(n_distinct_per_range=600, false_positive_rate=0.01)"
 
 
 def uses_index(name: str, condition: models.Q | None = None) -> Any:
-    """An index with a Bloom filter of the URLs and one of the checksums for each 16 pages."""
+    """An index with Bloom filters of the URLs and of the checksums, and the first and the last URL, for each 16 pages."""
     return BrinIndex(
         name=name,
-        fields=["payload_url", "checksum"],
-        opclasses=[FILTERS, FILTERS],
+        fields=["payload_url", "checksum", "payload_url"],
+        opclasses=[FILTERS, FILTERS, 'COLLATE "C" text_minmax_ops'],
         pages_per_range=16,
         autosummarize=True,
         condition=condition,

@@ -32,16 +32,16 @@ PAYLOAD_COLUMNS = {"payload_url": "payload_url", "checksum": "checksum", "size":
 
 
 def uses_index(name: str, condition: Q | None = None) -> BrinIndex:
-    """The index that finds the uses of a payload by its URL or its checksum.
+    """The index that finds the uses of a payload by its URL, by the beginning of URLs, or by its checksum.
 
-    It has a Bloom filter for each column and each 16 pages of the table, about 600 rows. It costs new rows nothing at first: autovacuum
-    computes the filters of new pages. A search reads the whole index.
+    It has for each 16 pages of the table, about 600 rows, Bloom filters of the URLs and of the checksums, and the first and the last
+    URL. It costs new rows almost nothing: autovacuum adds new pages to it. A search reads the whole index.
     """
     filters = "text_bloom_ops(n_distinct_per_range=600, false_positive_rate=0.01)"
     return BrinIndex(
         name=name,
-        fields=["payload_url", "checksum"],
-        opclasses=[filters, filters],
+        fields=["payload_url", "checksum", "payload_url"],
+        opclasses=[filters, filters, 'COLLATE "C" text_minmax_ops'],
         pages_per_range=16,
         autosummarize=True,
         condition=condition,
