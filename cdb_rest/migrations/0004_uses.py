@@ -15,7 +15,6 @@ def uses_index(name: str, condition: models.Q | None = None) -> Any:
         fields=["payload_url", "checksum", "payload_url"],
         opclasses=[FILTERS, FILTERS, 'COLLATE "C" text_minmax_ops'],
         pages_per_range=16,
-        autosummarize=True,
         condition=condition,
     )
 

@@ -34,8 +34,8 @@ PAYLOAD_COLUMNS = {"payload_url": "payload_url", "checksum": "checksum", "size":
 def uses_index(name: str, condition: Q | None = None) -> BrinIndex:
     """The index that finds the uses of a payload by its URL, by the beginning of URLs, or by its checksum.
 
-    It has for each 16 pages of the table, about 600 rows, Bloom filters of the URLs and of the checksums, and the first and the last
-    URL. It costs new rows almost nothing: autovacuum adds new pages to it. A search reads the whole index.
+    For each 16 pages of the table, about 600 rows, it has Bloom filters of the URLs and of the checksums, and the first and the
+    last URL. It costs new rows almost nothing: VACUUM adds new pages to it. A search reads the whole index, and the new pages.
     """
     filters = "text_bloom_ops(n_distinct_per_range=600, false_positive_rate=0.01)"
     return BrinIndex(
@@ -43,7 +43,6 @@ def uses_index(name: str, condition: Q | None = None) -> BrinIndex:
         fields=["payload_url", "checksum", "payload_url"],
         opclasses=[filters, filters, 'COLLATE "C" text_minmax_ops'],
         pages_per_range=16,
-        autosummarize=True,
         condition=condition,
     )
 
