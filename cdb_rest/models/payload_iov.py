@@ -16,21 +16,6 @@ from cdb_rest.rules.names import NAME_LENGTH, REVISION_LENGTH, TEXT_LENGTH
 PLACEHOLDER = re.compile(r"\{[a-z._]+\}")
 
 
-# major + minor / 10^19, exact for all pairs of 64-bit numbers. A product with 10^-19 keeps all digits; PostgreSQL would
-# round a quotient. It is written with Django's classes only, so that migrations import nothing of the service.
-COMBINED_MOMENT = Func(
-    F("major_iov"),
-    F("minor_iov"),
-    template="(%(expressions)s * 0.0000000000000000001)",
-    arg_joiner=" + ",
-    output_field=models.DecimalField(max_digits=38, decimal_places=19),
-)
-
-# The columns that describe the payload, by their names in the API. They are copied whenever a row is inserted, split, cloned
-# or logged. Export and import files have fixed columns.
-PAYLOAD_COLUMNS = {"payload_url": "payload_url", "checksum": "checksum", "size": "size", "revision": "extra"}
-
-
 def uses_index(name: str, condition: Q | None = None) -> BrinIndex:
     """The index that finds the uses of a payload by its URL, by the beginning of URLs, or by its checksum.
 
@@ -45,6 +30,21 @@ def uses_index(name: str, condition: Q | None = None) -> BrinIndex:
         pages_per_range=16,
         condition=condition,
     )
+
+
+# major + minor / 10^19, exact for all pairs of 64-bit numbers. A product with 10^-19 keeps all digits; PostgreSQL would
+# round a quotient. It is written with Django's classes only, so that migrations import nothing of the service.
+COMBINED_MOMENT = Func(
+    F("major_iov"),
+    F("minor_iov"),
+    template="(%(expressions)s * 0.0000000000000000001)",
+    arg_joiner=" + ",
+    output_field=models.DecimalField(max_digits=38, decimal_places=19),
+)
+
+# The columns that describe the payload, by their names in the API. They are copied whenever a row is inserted, split, cloned
+# or logged. Export and import files have fixed columns.
+PAYLOAD_COLUMNS = {"payload_url": "payload_url", "checksum": "checksum", "size": "size", "revision": "extra"}
 
 
 class PayloadIOV(models.Model):
