@@ -205,7 +205,7 @@ ROUTES = (
     ),
     Route(
         "analysis.UsesView", ("payload-iovs/uses",), pool=Pool.HEAVY,
-        queries={"payload_url=u": 4, "checksum=a&removed=1": 4},
+        queries={"payload_url=u": 5, "checksum=a&removed=1": 5},
     ),
     Route("analysis.ExplanationView", ("payload-iovs/explain",), queries={MOMENT: 9, f"{MOMENT}&rev=2": 8}),
     Route(

@@ -197,46 +197,76 @@ CROSS JOIN LATERAL (
 ) AS found
 
 
+-- name: uses_settings
+-- Settings of this transaction for `uses`. From its statistics, the planner may expect that the index excludes no pages of the table.
+SELECT set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true)
+
+
 -- name: uses
 -- The uses of payloads: rows of payload lists, each with the global tag that has the list, and, if with_removed, those of the past with
 -- the change of the tag by which the use ended. By payload URL in byte order, the present ones first, then by tag, payload type and start.
 -- Parameters: payload_url, url_pattern, checksum text: exactly one is not null; with_removed boolean.
+-- A row that several lists share has a use in each of them.
 -- A use of the past is that of a row in one version of its list, while the tag had the list. It is left out if only the area of the row
--- changed after it (cdb_rest/models/history.py), because the use went on then.
--- Expected plan: Index Scans of payload_iov_url or payload_iov_checksum, and of payload_iov_history_url or payload_iov_history_checksum;
--- for each use of the past two scans of payload_list_version.
-WITH iov AS (
-    SELECT payload_list_id, added_in, NULL::integer AS removed_in, payload_url, checksum, size, extra, major_iov, minor_iov,
-        major_iov_end, minor_iov_end
+-- changed after it (cdb_rest/models/history.py), because the use went on then, and if no revision of the tag that had it can be read.
+-- Expected plan: Bitmap Heap Scans by payload_iov_uses and payload_iov_history_uses; for each row a scan of payload_list_of_base; for
+-- each use of the past two scans of payload_list_version.
+WITH found AS (
+    SELECT payload_list_id, comb_iov, id AS iov_id, added_in, NULL::integer AS removed_in, payload_url, checksum, size, extra,
+        major_iov, minor_iov, major_iov_end, minor_iov_end
     FROM "PayloadIOV"
     WHERE payload_list_id IS NOT NULL
         AND (%(payload_url)s::text IS NULL OR payload_url = %(payload_url)s)
         AND (%(url_pattern)s::text IS NULL OR payload_url LIKE %(url_pattern)s)
         AND (%(checksum)s::text IS NULL OR checksum = %(checksum)s)
     UNION ALL
-    SELECT area.payload_list_id, area.added_in, area.removed_in, area.payload_url, area.checksum, area.size, area.extra,
-        area.major_iov, area.minor_iov, area.major_iov_end, area.minor_iov_end
-    FROM "PayloadIOVHistory" AS area
-    WHERE %(with_removed)s AND area.row_start IS NULL
-        AND (%(payload_url)s::text IS NULL OR area.payload_url = %(payload_url)s)
-        AND (%(url_pattern)s::text IS NULL OR area.payload_url LIKE %(url_pattern)s)
-        AND (%(checksum)s::text IS NULL OR area.checksum = %(checksum)s)
+    SELECT payload_list_id, comb_iov, iov_id, added_in, removed_in, payload_url, checksum, size, extra,
+        major_iov, minor_iov, major_iov_end, minor_iov_end
+    FROM "PayloadIOVHistory"
+    WHERE row_start IS NULL
+        AND (%(payload_url)s::text IS NULL OR payload_url = %(payload_url)s)
+        AND (%(url_pattern)s::text IS NULL OR payload_url LIKE %(url_pattern)s)
+        AND (%(checksum)s::text IS NULL OR checksum = %(checksum)s)
+),
+iov AS (
+    SELECT payload_list_id, added_in, removed_in, payload_url, checksum, size, extra, major_iov, minor_iov, major_iov_end,
+        minor_iov_end
+    FROM found
+    WHERE removed_in IS NULL OR %(with_removed)s
         AND NOT EXISTS (
             SELECT FROM "PayloadIOV" AS same
-            WHERE same.payload_list_id = area.payload_list_id AND same.comb_iov = area.comb_iov AND same.id = area.iov_id
-                AND (same.major_iov_end, same.minor_iov_end) = (area.major_iov_end, area.minor_iov_end)
-                AND same.added_in = area.removed_in
+            WHERE same.payload_list_id = found.payload_list_id AND same.comb_iov = found.comb_iov AND same.id = found.iov_id
+                AND (same.major_iov_end, same.minor_iov_end) = (found.major_iov_end, found.minor_iov_end)
+                AND same.added_in = found.removed_in
         )
         AND NOT EXISTS (
             SELECT FROM "PayloadIOVHistory" AS same
-            WHERE same.payload_list_id = area.payload_list_id AND same.comb_iov = area.comb_iov AND same.iov_id = area.iov_id
-                AND (same.major_iov_end, same.minor_iov_end) = (area.major_iov_end, area.minor_iov_end)
-                AND same.added_in = area.removed_in
+            WHERE same.payload_list_id = found.payload_list_id AND same.comb_iov = found.comb_iov AND same.iov_id = found.iov_id
+                AND (same.major_iov_end, same.minor_iov_end) = (found.major_iov_end, found.minor_iov_end)
+                AND same.added_in = found.removed_in
         )
+    UNION ALL
+    SELECT sharing.payload_list_id, sharing.version, NULL, payload_url, checksum, size, extra, major_iov, minor_iov, major_iov_end,
+        minor_iov_end
+    FROM found
+    CROSS JOIN LATERAL (
+        SELECT list.id AS payload_list_id, list.version, list.base_version
+        FROM "PayloadList" AS list
+        WHERE list.base_list_id = found.payload_list_id
+        UNION ALL
+        -- A list that shared rows until it was deleted never had rows of its own.
+        SELECT former.payload_list_id, min(former.version), former.base_version
+        FROM "PayloadListVersion" AS former
+        WHERE %(with_removed)s AND former.base_list_id = found.payload_list_id
+            AND NOT EXISTS (SELECT FROM "PayloadList" AS list WHERE list.id = former.payload_list_id)
+            AND NOT EXISTS (SELECT FROM "PayloadIOVHistory" AS own WHERE own.payload_list_id = former.payload_list_id)
+        GROUP BY former.payload_list_id, former.base_version
+    ) AS sharing
+    WHERE found.added_in <= sharing.base_version AND (found.removed_in IS NULL OR found.removed_in > sharing.base_version)
 )
-SELECT coalesce(use.global_tag, change.global_tag) AS global_tag, use.payload_type, use.payload_list, use.payload_url, use.checksum, use.size, use.major_iov, use.minor_iov,
-    use.major_iov_end, use.minor_iov_end, use.extra AS revision, change.revision AS removed_revision, change.created AS removed_time,
-    change.actor AS removed_actor, change.action AS removed_action, change.comment AS removed_comment
+SELECT coalesce(use.global_tag, change.global_tag) AS global_tag, use.payload_type, use.payload_list, use.payload_url, use.checksum,
+    use.size, use.major_iov, use.minor_iov, use.major_iov_end, use.minor_iov_end, use.extra AS revision,
+    change.revision AS removed_revision, change.created AS removed_time, change.actor AS removed_actor, change.action AS removed_action, change.comment AS removed_comment
 FROM (
     SELECT tag.name AS global_tag, payload_type.name AS payload_type, list.name AS payload_list, iov.*, NULL::bigint AS tag_id,
         NULL::bigint AS ended
@@ -262,7 +292,12 @@ FROM (
         AND coalesce(removal.number > member.added_in, true)
 ) AS use
 LEFT JOIN "GlobalTagChange" AS change ON change.tag_id = use.tag_id AND change.number = use.ended
-WHERE use.tag_id IS NULL OR change.id IS NOT NULL
+WHERE use.tag_id IS NULL OR (
+    SELECT former.has_history FROM "GlobalTagChange" AS former
+    WHERE former.global_tag = change.global_tag AND former.revision < change.revision
+    ORDER BY former.revision DESC
+    LIMIT 1
+)
 ORDER BY use.payload_url COLLATE "C", change.number IS NOT NULL, coalesce(use.global_tag, change.global_tag) COLLATE "C",
     use.payload_type COLLATE "C", use.major_iov, use.minor_iov, change.number
 

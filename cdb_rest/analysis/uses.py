@@ -4,10 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from django.db import connection
+
 from cdb_rest import named_sql
 from cdb_rest.history.contents import stream_rows
 
 ROWS = named_sql.load("uses")
+SETTINGS = named_sql.load("uses_settings")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,8 @@ def uses(payload: Payload, *, with_removed: bool) -> Iterator[dict[str, Any]]:
         "checksum": payload.checksum,
         "with_removed": with_removed,
     }
+    with connection.cursor() as cursor:
+        cursor.execute(SETTINGS)
     return stream_rows(ROWS, parameters)
 
 

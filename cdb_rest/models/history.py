@@ -23,6 +23,7 @@ from django.db import models
 from django.db.models import F, Func
 from django.db.models.functions import Now
 
+from cdb_rest.models.payload_iov import uses_index
 from cdb_rest.models.payload_list import base_constraint, base_index
 from cdb_rest.rules.names import LIST_NAME_LENGTH, NAME_LENGTH, REVISION_LENGTH, TEXT_LENGTH
 
@@ -95,18 +96,7 @@ class PayloadIOVHistory(models.Model):
                 & (models.Q(until__isnull=True) | models.Q(until__gt=F("comb_iov"))),
             ),
         ]
-        # To find the former uses of a payload.
-        indexes = [
-            models.Index(
-                fields=["payload_url"],
-                name="payload_iov_history_url",
-                opclasses=["varchar_pattern_ops"],
-                condition=models.Q(row_start__isnull=True),
-            ),
-            models.Index(
-                fields=["checksum"], name="payload_iov_history_checksum", condition=models.Q(row_start__isnull=True)
-            ),
-        ]
+        indexes = [uses_index("payload_iov_history_uses", models.Q(row_start__isnull=True))]
 
     def __str__(self) -> str:
         return (

@@ -22,6 +22,12 @@ class TextField(serializers.CharField):
     def __init__(self, **options: Any) -> None:
         super().__init__(trim_whitespace=False, **options)
 
+    def run_validation(self, data: Any = serializers.empty) -> Any:
+        # What nearly all texts of a bulk request are; the validators of the framework look at each character in Python.
+        if isinstance(data, str) and data.isascii() and data.isprintable() and 0 < len(data) <= (self.max_length or 0):
+            return data
+        return super().run_validation(data)
+
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):
             self.fail("invalid")
@@ -56,6 +62,9 @@ class NumberField(serializers.Field[int, Any, Any, Any]):
     """An integer in 0…2^63-1: a JSON number without a fraction, or a string of digits."""
 
     default_error_messages = {"invalid": "An integer from 0 to 9223372036854775807 is required (got {given})."}
+
+    def run_validation(self, data: Any = serializers.empty) -> Any:
+        return data if type(data) is int and 0 <= data <= OPEN else super().run_validation(data)
 
     def to_internal_value(self, data: Any) -> int:
         number = parse_integer(data)
@@ -186,18 +195,27 @@ class Input(serializers.Serializer[Any]):
     also_known: ClassVar[tuple[str, ...]] = MEMBERS_OF_WRITES
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
-        if isinstance(data, dict):
-            find_wrong = unknown_names if self.context.get("strict") else refused_names
-            unknown = find_wrong(data, {*self.fields, *self.also_known})
-            if unknown:
-                raise serializers.ValidationError(unknown)
-            data = {
-                key: value
-                for key, value in data.items()
-                if value is not None or key not in self.fields or self.fields[key].required
-            }
-        value: dict[str, Any] = super().to_internal_value(data)
-        return value
+        if not isinstance(data, dict):
+            return dict(super().to_internal_value(data))
+        find_wrong = unknown_names if self.context.get("strict") else refused_names
+        unknown = find_wrong(data, {*self.fields, *self.also_known})
+        if unknown:
+            raise serializers.ValidationError(unknown)
+        values: dict[str, Any] = {}
+        errors: dict[str, Any] = {}
+        # Not by the method of the framework, because it takes twice as long for the rows of a bulk request.
+        for name, field in self.fields.items():
+            given = data.get(name, serializers.empty)
+            try:
+                is_missing = given is None and not field.required
+                values[str(field.source)] = field.run_validation(serializers.empty if is_missing else given)
+            except serializers.SkipField:
+                pass
+            except serializers.ValidationError as error:
+                errors[name] = error.detail
+        if errors:
+            raise serializers.ValidationError(errors)
+        return values
 
 
 def read_body(request: Request, form: type[Input]) -> dict[str, Any]:

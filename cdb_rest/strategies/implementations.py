@@ -4,13 +4,14 @@ from collections.abc import Iterable
 from itertools import starmap
 from typing import Any
 
-from django.db.models import F, Max, QuerySet
+from django.db.models import Exists, F, Max, OuterRef, QuerySet
 
 from cdb_rest import named_sql
 from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.lookup.model import LookupQuery, Row, parameters_of
 from cdb_rest.lookup.queries import look_up_here
-from cdb_rest.models import GlobalTag, PayloadIOV
+from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
+from cdb_rest.models.payload_iov import ListedPayloadIOV
 from cdb_rest.rules.errors import GlobalTagNotFoundError
 
 STATEMENT = named_sql.load("lookup")
@@ -80,11 +81,21 @@ def maximum(query: LookupQuery) -> list[Row]:
     return _rows(query, latest)
 
 
-def _candidates(query: LookupQuery) -> QuerySet[PayloadIOV]:
-    tag = GlobalTag.objects.filter(name=query.tag).first()
-    if tag is None:
+def find_rows(query: LookupQuery) -> tuple[int, type[PayloadIOV | ListedPayloadIOV]]:
+    """The id of the tag, and the model of its rows: the view `ListedPayloadIOV` if a list shares rows, otherwise the table.
+
+    Raises `GlobalTagNotFoundError`.
+    """
+    shared = PayloadList.objects.filter(global_tag=OuterRef("id"), base_list_id__isnull=False)
+    found = GlobalTag.objects.filter(name=query.tag).values_list("id", Exists(shared)).first()
+    if found is None:
         raise GlobalTagNotFoundError(query.tag)
-    return PayloadIOV.objects.filter(payload_list__global_tag=tag, comb_iov__lte=query.moment.combined)
+    return found[0], ListedPayloadIOV if found[1] else PayloadIOV
+
+
+def _candidates(query: LookupQuery) -> QuerySet[Any]:
+    tag_id, model = find_rows(query)
+    return model.objects.filter(payload_list__global_tag=tag_id, comb_iov__lte=query.moment.combined)
 
 
 def _rows(query: LookupQuery, found: Iterable[Iterable[Any]]) -> list[Row]:

@@ -13,10 +13,10 @@ from django.conf import settings
 from cdb_rest import named_sql
 from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.lookup.model import LookupQuery, Row
-from cdb_rest.models import GlobalTag
-from cdb_rest.rules.errors import GlobalTagNotFoundError
 from cdb_rest.strategies import implementations
 from cdb_rest.strategies.indexes import ASCENDING, LOOKUP, MOMENT
+
+TABLE = '"PayloadIOV"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Strategy:
     description: str
     run: Callable[[LookupQuery], str | bytes]
     index: str
-    queries: int = 1
+    queries: int = 2
 
 
 def _by_rows(find: Callable[[LookupQuery], Iterable[Row]]) -> Callable[[LookupQuery], bytes]:
@@ -50,16 +50,15 @@ def _by_rows(find: Callable[[LookupQuery], Iterable[Row]]) -> Callable[[LookupQu
 def _by_sql(file: str) -> Callable[[LookupQuery], bytes]:
     """A function that returns the rows of a statement in ``sql/`` as JSON.
 
-    Only an empty result needs a second statement, to check that the tag exists.
+    If a payload list of the tag shares rows, the statement reads the view instead of the table.
     """
     statement = named_sql.load(file)
 
     def find(query: LookupQuery) -> list[Row]:
+        _, model = implementations.find_rows(query)
         parameters = {"tag": query.tag, "major": query.moment.major, "minor": query.moment.minor}
-        rows = [Row(*columns) for columns in fetch_all(statement, parameters)]
-        if not rows and not GlobalTag.objects.filter(name=query.tag).exists():
-            raise GlobalTagNotFoundError(query.tag)
-        return [row for row in rows if query.accepts(row)]
+        found = fetch_all(statement.replace(TABLE, f'"{model._meta.db_table}"'), parameters)
+        return [row for row in (Row(*columns) for columns in found) if query.accepts(row)]
 
     return _by_rows(find)
 
@@ -74,6 +73,7 @@ OWN = Strategy(
     "The service's own: a function reads one entry for each list from the descending index on the combined moment.",
     _own,
     LOOKUP,
+    queries=1,
 )
 STRATEGIES = {
     strategy.name: strategy
@@ -83,7 +83,6 @@ STRATEGIES = {
             "Django's ORM sorts the candidates of each list by start and keeps the first (DISTINCT ON).",
             _by_rows(implementations.order_by),
             LOOKUP,
-            queries=2,
         ),
         Strategy(
             "orm_max",

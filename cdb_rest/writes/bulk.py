@@ -12,7 +12,7 @@ from cdb_rest.rules.status import Action
 from cdb_rest.writes.change_log import Changes
 from cdb_rest.writes.locks import check_list_role, lock_payload_lists
 from cdb_rest.writes.placing import Placement, Plan
-from cdb_rest.writes.rows import check_interval, interval_of, refusals_of, refused_rows
+from cdb_rest.writes.rows import NEW, check_interval, refusals_of, refused_rows
 from cdb_rest.writes.transactions import write
 
 
@@ -68,8 +68,7 @@ _start = attrgetter("iov.major_iov", "iov.minor_iov")
 
 
 def _member(placement: Placement) -> Member:
-    interval = interval_of(placement.iov)
-    return Member(placement.payload_list.id, placement.number, interval, not placement.since_only)
+    return Member(placement.payload_list.id, placement.number, placement.interval, not placement.since_only)
 
 
 def _placement(number: int, row: dict[str, Any], lists: dict[str, PayloadList], origin: Origin) -> Placement:
@@ -81,8 +80,7 @@ def _placement(number: int, row: dict[str, Any], lists: dict[str, PayloadList], 
         raise PayloadListNotFoundError(row["payload_list"])
     payload_list = lists[row["payload_list"]]
     check_list_role(payload_list, Action.ADD_IOV, origin)
-    iov = PayloadIOV(**row | {"payload_list": payload_list})
+    iov = PayloadIOV(**NEW | row | {"payload_list": payload_list})
     if payload_list.global_tag is None:
         iov.creator = origin.principal.identity or None
-    check_interval(iov)
-    return Placement(iov, payload_list, since_only=interval_of(iov).is_open, number=number)
+    return Placement(iov, payload_list, since_only=check_interval(iov).is_open, number=number)

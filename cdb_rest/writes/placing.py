@@ -8,6 +8,7 @@ import copy
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from operator import itemgetter
 
 from cdb_rest import named_sql
@@ -48,6 +49,11 @@ class Placement:
     holder: TimelineRow[PayloadIOV] | None = None
     leaves_gap: bool = False
 
+    @cached_property
+    def interval(self) -> Interval:
+        """The interval of the IOV before a `Plan` is applied."""
+        return interval_of(self.iov)
+
 
 class Plan:
     """The effects of placements, in the order given, on the existing rows of payload lists.
@@ -83,7 +89,7 @@ class Plan:
         for placement in placements:
             placement.iov.payload_list = placement.payload_list
         self._stored = [TimelineRow(iov, interval_of(iov)) for iov in _neighbours(placements)]
-        new = [TimelineRow(item.iov, interval_of(item.iov)) for item in placements]
+        new = [TimelineRow(item.iov, item.interval) for item in placements]
         self._new: list[TimelineRow[PayloadIOV]] = []
         self._changed: set[int] = set()
         self._timelines = self._make_timelines(self._protecting)
@@ -286,7 +292,7 @@ def _ranges(placements: Iterable[Placement]) -> Iterator[tuple[int, Moment, Mome
     """The ranges of moments that the placements cover, merged so that they do not overlap: list id, first, last."""
     by_list: dict[int, list[tuple[Moment, Moment]]] = defaultdict(list)
     for placement in placements:
-        interval = interval_of(placement.iov)
+        interval = placement.interval
         by_list[placement.payload_list.id].append(
             (interval.start, interval.start if placement.since_only else interval.end)
         )

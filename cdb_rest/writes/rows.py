@@ -3,8 +3,8 @@
 Storing keeps neither the interval rule nor the history.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 from django.conf import settings
 from django.db import connection
@@ -23,6 +23,10 @@ Row = TypeVar("Row")
 ROWS_NAMED = 100
 
 
+# Each column of a new IOV: it takes Django three times as long to find the default of a column that is not given.
+NEW = {field.name: None for field in PayloadIOV._meta.concrete_fields if not field.generated} | {"added_in": 0}
+
+
 def place_rows(iovs: Sequence[PayloadIOV]) -> None:
     """Store the list, the interval and `added_in` of stored IOVs.
 
@@ -30,7 +34,7 @@ def place_rows(iovs: Sequence[PayloadIOV]) -> None:
     """
     if iovs:
         with connection.cursor() as cursor:
-            cursor.execute(PLACE, {"ids": [iov.id for iov in iovs]} | _places(iovs))
+            cursor.execute(PLACE, {"ids": array_of(iov.id for iov in iovs)} | _places(iovs))
 
 
 def insert_rows(iovs: Sequence[PayloadIOV]) -> None:
@@ -44,19 +48,18 @@ def insert_rows(iovs: Sequence[PayloadIOV]) -> None:
             iov.id = iov_id
         ids = [iov.id for iov in iovs]
         payloads = {column: [getattr(iov, column) for iov in iovs] for column in PAYLOAD_COLUMNS.values()}
-        creators = {"creators": [iov.creator for iov in iovs]}
-        cursor.execute(INSERT, {"ids": ids} | _places(iovs) | creators | payloads)
+        creators = [iov.creator for iov in iovs]
+        cursor.execute(INSERT, {"ids": array_of(ids), "creators": creators, **_places(iovs), **payloads})
 
 
-def _places(iovs: Sequence[PayloadIOV]) -> dict[str, list[Any]]:
-    return {
-        "payload_list_ids": [iov.payload_list_id for iov in iovs],
-        "major_iovs": [iov.major_iov for iov in iovs],
-        "minor_iovs": [iov.minor_iov for iov in iovs],
-        "major_iov_ends": [iov.major_iov_end for iov in iovs],
-        "minor_iov_ends": [iov.minor_iov_end for iov in iovs],
-        "added_ins": [iov.added_in for iov in iovs],
-    }
+def _places(iovs: Sequence[PayloadIOV]) -> dict[str, str]:
+    columns = ("payload_list_id", "major_iov", "minor_iov", "major_iov_end", "minor_iov_end", "added_in")
+    return {f"{column}s": array_of([getattr(iov, column) for iov in iovs]) for column in columns}
+
+
+def array_of(numbers: Iterable[int | None]) -> str:
+    """An array of integers as PostgreSQL writes it; the driver converts a list of numbers six times as slowly."""
+    return f"{{{','.join('NULL' if number is None else str(number) for number in numbers)}}}"
 
 
 def interval_of(iov: PayloadIOV) -> Interval:
@@ -75,12 +78,14 @@ def set_interval(iov: PayloadIOV, interval: Interval) -> None:
     iov.major_iov_end, iov.minor_iov_end = end
 
 
-def check_interval(iov: PayloadIOV) -> None:
-    """Raise `InvalidInputError` if the interval of a payload IOV is empty or ends before its start."""
-    if interval_of(iov).is_empty:
+def check_interval(iov: PayloadIOV) -> Interval:
+    """The interval of a payload IOV. Raises `InvalidInputError` if it is empty or ends before its start."""
+    interval = interval_of(iov)
+    if interval.is_empty:
         rule = "after" if settings.CDB_IOV_MODE == Mode.CONTINUOUS else "at or after"
         start, end = Moment(iov.major_iov, iov.minor_iov), Moment(iov.major_iov_end, iov.minor_iov_end)
         raise invalid_field("major_iov_end", f"The end {end} must be {rule} the start {start}.")
+    return interval
 
 
 def wrong_rows(rows: list[dict[str, object]], total: int) -> InvalidInputError:

@@ -56,7 +56,8 @@ def test_each_strategy_has_the_plan_that_its_name_promises(tag, strategy_indexes
             one
             for plan in found[name]["plans"]
             for one in nodes(plan["Plan"])
-            if one["Node Type"].startswith("Index") and one["Index Name"].startswith("payload_iov")
+            # The service's own has a second one for the past of shared lists, which is not executed.
+            if one.get("Index Name", "").startswith("payload_iov") and one["Actual Loops"]
         ]
         removed = node.get("Rows Removed by Filter", 0) * node["Actual Loops"]
         return node["Node Type"], node["Scan Direction"], node["Index Name"], removed, node.get("Heap Fetches", 0)
