@@ -110,7 +110,8 @@ class IOVRules(Judge):
     @rule(number=NUMBER, begin=NUMBER, length=NUMBER, try_first=st.booleans())
     def clear(self, number, begin, length, try_first):
         target, interval = self.pick(PayloadList, number, global_tag__isnull=False), self.interval(begin, length)
-        if not (target and interval):
+        # No row can end before the last moment, unless ends are inclusive.
+        if not (target and interval) or (interval[0] == (LAST, LAST) and not self.discrete):
             return
         before = self.v(self.rows_of(target))
         after = {moment: None if interval[0] <= moment < interval[1] else label for moment, label in before.items()}

@@ -17,7 +17,7 @@ from cdb_rest.writes.reverting import revert_global_tag
 from tests.histories.judge import Judge, changes_closed, closed_until, played, refusal
 from tests.histories.oracle import valid_payload
 
-TAGS = ["a", "b", "c"]
+TAGS = ["a", "b", "c", "d"]
 TYPES = ["Gain", "Noise"]
 NUMBER = st.integers(0, 11)
 
@@ -112,11 +112,11 @@ class TagRules(Judge):
                 effect=lambda: self._last[tag.name]["status"] == status,
             )
 
-    @rule(number=NUMBER, name=st.sampled_from(TAGS))
-    def clone(self, number, name):
+    @rule(number=NUMBER)
+    def clone(self, number):
         tag = self.pick(GlobalTag, number)
         if tag:
-            exists = GlobalTag.objects.filter(name=name).exists()
+            name, exists = self._name_of_clone()
             answers = self.answers(tag)
             made = self.write(
                 lambda: global_tags.clone_global_tag(source=tag.name, target=name),
@@ -125,8 +125,14 @@ class TagRules(Judge):
             )
             assert made is None or self.answers(made) == answers
 
-    @rule(name=st.sampled_from(TAGS), back=st.integers(0, 20))
-    def clone_past(self, name, back):
+    @staticmethod
+    def _name_of_clone():
+        """A free name while there are any, and whether there is a tag of this name."""
+        taken = set(GlobalTag.objects.values_list("name", flat=True))
+        return next(((name, False) for name in TAGS if name not in taken), (TAGS[-1], True))
+
+    @rule(back=st.integers(0, 20))
+    def clone_past(self, back):
         """Clone a tag, which may be deleted by now, as it was at one of the last revisions of all tags."""
         changes = GlobalTagChange.objects.filter(has_history=True).exclude(action="delete").order_by("-id")
         known = [change for change in changes if (change.global_tag, change.revision) in self._seen]
@@ -134,7 +140,7 @@ class TagRules(Judge):
             return
         change = known[back % len(known)]
         source, revision = change.global_tag, change.revision
-        exists = GlobalTag.objects.filter(name=name).exists()
+        name, exists = self._name_of_clone()
         played["clones of the past"] += not exists
         self.write(
             lambda: global_tags.clone_global_tag(source=source, target=name, as_of=AsOf(revision=revision)),
