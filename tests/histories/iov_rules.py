@@ -6,16 +6,17 @@ from django.db import transaction
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
+from cdb_rest.models import GlobalTag, ListedPayloadIOV, PayloadIOV, PayloadList
 from cdb_rest.rules.errors import (
     InvalidInputError,
     OverlapError,
+    PayloadIOVSharedError,
     TagFrozenError,
     TagLimitError,
 )
 from cdb_rest.rules.moment import Interval, Moment
 from cdb_rest.writes import bulk, clearing, insertion, payload_iovs
-from tests.histories.judge import Judge, changes_closed, closed_until, errors_of, played, refusal
+from tests.histories.judge import Judge, changes_closed, closed_until, errors_of, is_shared, played, refusal
 from tests.histories.oracle import AFTER_ALL, LAST, Request, Row, valid_payload
 from tests.histories.tag_rules import NUMBER, TYPES
 
@@ -42,26 +43,34 @@ class IOVRules(Judge):
     def steal(self, number, iov):
         self._attach(self.pick(PayloadIOV, iov, payload_list__isnull=False), self.pick(PayloadList, number))
 
+    @rule(number=NUMBER)
+    def attach_a_shared_iov_to_the_list_that_shares_it(self, number):
+        listed = self.pick(ListedPayloadIOV, number, payload_list__base_list_id__isnull=False)
+        if listed:
+            self._attach(PayloadIOV.objects.filter(id=listed.id).first(), listed.payload_list)
+
     def _attach(self, iov, target):
         if not (iov and target):
             return None
         source = iov.payload_list
-        if source == target:
+        new = self.rows([iov])[0]
+        request = self.request(target)
+        request.place(0, new, since_only=False)
+        if source == target or (source and request.changes_nothing):
             before = self._last
+            played["rows attached again"] += source != target
             return self.write(
                 lambda: payload_iovs.attach_payload_iov(payload_list=target.name, iov_id=iov.id),
                 None,
                 effect=lambda: self._last == before,
             )
-        new = self.rows([iov])[0]
-        request = self.request(target)
-        request.place(0, new, since_only=False)
         expected = errors_of([request])
         outcome = {target.id: request.v}
         if source:
             left = self.rows(PayloadIOV.objects.filter(payload_list=source).exclude(id=iov.id))
             outcome[source.id] = self.v(left)
             expected |= {refusal(source.global_tag, "frozen", "locked")} - {None}
+            expected |= {PayloadIOVSharedError} if is_shared(iov) else set()
             limit = closed_until(source.global_tag)
             expected |= {TagLimitError} if limit and new.start < limit else set()
         return self.write(
@@ -101,7 +110,8 @@ class IOVRules(Judge):
     @rule(number=NUMBER, begin=NUMBER, length=NUMBER, try_first=st.booleans())
     def clear(self, number, begin, length, try_first):
         target, interval = self.pick(PayloadList, number, global_tag__isnull=False), self.interval(begin, length)
-        if not (target and interval):
+        # No row can end before the last moment, unless ends are inclusive.
+        if not (target and interval) or (interval[0] == (LAST, LAST) and not self.discrete):
             return
         before = self.v(self.rows_of(target))
         after = {moment: None if interval[0] <= moment < interval[1] else label for moment, label in before.items()}
@@ -191,11 +201,12 @@ class IOVRules(Judge):
 
     @rule(number=NUMBER)
     def delete_some_iov(self, number):
-        iov = self.pick(PayloadIOV, number, payload_list__global_tag__isnull=False)
+        iov = self.pick(ListedPayloadIOV, number, payload_list__global_tag__isnull=False)
         if not iov:
             return
         source = iov.payload_list
-        left = self.rows(PayloadIOV.objects.filter(payload_list=source).exclude(id=iov.id))
+        [gone] = self.rows([iov])
+        left = [row for row in self.rows_of(source) if row != gone]
         limit = closed_until(source.global_tag)
         is_closed = limit and (iov.major_iov, iov.minor_iov) < limit
         self.write(
@@ -206,6 +217,6 @@ class IOVRules(Judge):
                 end=Moment(iov.major_iov_end, iov.minor_iov_end),
             ),
             refusal(source.global_tag, "frozen", "locked") or (TagLimitError if is_closed else ()),
-            effect=lambda: not PayloadIOV.objects.filter(id=iov.id).exists(),
+            effect=lambda: gone not in self.rows_of(source),
             outcome={source.id: {moment: valid_payload(left, moment) for moment in self.grid}},
         )

@@ -11,7 +11,7 @@ from django.db import transaction
 from cdb_rest.history.changes import read_change
 from cdb_rest.lookup.model import LookupQuery
 from cdb_rest.lookup.queries import look_up_here
-from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, PayloadList
+from cdb_rest.models import GlobalTag, GlobalTagChange, ListedPayloadIOV, PayloadList, PayloadListVersion
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import CdbError, OverlapError, TagFrozenError, TagLimitError, TagLockedError
 from cdb_rest.rules.moment import Mode, Moment
@@ -130,13 +130,13 @@ class Judge:
             self._times[name, revision] = changes.values_list("created", flat=True).get()
         return self._times[name, revision]
 
-    def answers_like(self, tag, revision):
-        """Whether the tag answers everything now that it was asked at a revision, and as it did then."""
+    def answers_like(self, tag, revision, now):
+        """Whether the tag `now` answers everything that `tag` was asked at a revision, and as it did then."""
         for (query, number), (text, window, _) in self._answered.items():
             if (query.tag, number) == (tag, revision):
-                now = look_up_here(query, with_window=window is not None)
-                assert (now.text, now.window) == (text, window), query
-                played["answers after reversions"] += 1
+                found = look_up_here(replace(query, tag=now), with_window=window is not None)
+                assert (found.text, found.window) == (text, window), query
+                played["answers of the past"] += 1
         return True
 
     def check_past(self):
@@ -168,7 +168,7 @@ class Judge:
         """Everything that a tag answers from, by tag."""
         state = {}
         for tag in GlobalTag.objects.select_related("status"):
-            iovs = PayloadIOV.objects.filter(payload_list__global_tag=tag).values_list(
+            iovs = ListedPayloadIOV.objects.filter(payload_list__global_tag=tag).values_list(
                 "payload_list__name",
                 "major_iov",
                 "minor_iov",
@@ -194,7 +194,7 @@ class Judge:
         return LookupQuery(tag.name, Moment(*moment), strict, False, Mode(settings.CDB_IOV_MODE))
 
     def rows_of(self, payload_list):
-        return self.rows(PayloadIOV.objects.filter(payload_list=payload_list))
+        return self.rows(ListedPayloadIOV.objects.filter(payload_list=payload_list))
 
     def v(self, rows):
         """The valid payload at each moment of the grid."""
@@ -229,7 +229,9 @@ class Judge:
 
     @staticmethod
     def pick(model, number, **selection):
-        found = list(model.objects.filter(**selection).order_by("id"))
+        # A row is listed once for each list that shares it.
+        order = ("id", "payload_list") if model is ListedPayloadIOV else ("id",)
+        found = list(model.objects.filter(**selection).order_by(*order))
         return found[number % len(found)] if found else None
 
     def label(self):
@@ -304,6 +306,12 @@ def errors_of(requests):
     kinds = {"frozen": TagFrozenError, "limit": TagLimitError}
     found = {kinds[name] for request in requests for name in request.errors}
     return found | ({OverlapError} if any(request.refused for request in requests) else set())
+
+
+def is_shared(iov):
+    """Whether a payload list shares a stored row with the one that has it, now or in one of its versions."""
+    shared = {"base_list_id": iov.payload_list_id, "base_version__gte": iov.added_in}
+    return any(model.objects.filter(**shared).exists() for model in (PayloadList, PayloadListVersion))
 
 
 def is_protected(payload_list):

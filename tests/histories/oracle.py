@@ -63,6 +63,7 @@ class Request:
     v: dict = field(init=False)
     refused: list = field(default_factory=list)
     errors: set = field(default_factory=set)
+    changes_nothing: bool = True
 
     def __post_init__(self):
         self.v = {moment: valid_payload(self.rows, moment) for moment in self.grid}
@@ -76,6 +77,7 @@ class Request:
         covered = [moment for moment in self.grid if new.start <= moment < until]
         if all(self.v[moment] == new.label for moment in covered):
             return
+        self.changes_nothing = False
         if self.frozen:
             self.errors.add("frozen")
         if self.closed and any(moment < self.closed and self.v[moment] != new.label for moment in covered):

@@ -17,7 +17,7 @@ class RaceProof:
     def verify(self):
         """Hold every change that was made, in the order of the log, against the oracle; returns how many there were."""
         changes = []
-        for tag in self._race.tags:
+        for tag in self._race.begins:
             pages = self._race.do(self._client, "GET", f"global-tags/{tag}/changes?page=1&page_size=1000")
             assert pages["total_pages"] == 1
             revisions = [change["revision"] for change in pages["results"]]
@@ -27,7 +27,7 @@ class RaceProof:
             ]
         assert self._race.acknowledged <= {change["comment"] for change in changes}
         log, checked = Log(changes), 0
-        for tag in self._race.tags:
+        for tag in self._race.begins:
             state, states = None, {}
             for change, before, state in log.steps(tag):
                 states[change["revision"]] = state
@@ -37,8 +37,11 @@ class RaceProof:
                 elif change["comment"]:
                     self._check(tag, change, before, state)
                     checked += 1
-                self._check_past(tag, change["revision"], state)
-            self._check_end(tag, state)
+                # Not if this change deleted it.
+                if state:
+                    self._check_past(tag, change["revision"], state)
+            if state:
+                self._check_end(tag, state)
         return checked
 
     def _check(self, tag, change, before, after):

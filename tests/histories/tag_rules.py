@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadList
+from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import (
     NameTakenError,
     PayloadListNotEmptyError,
@@ -13,10 +14,10 @@ from cdb_rest.rules.errors import (
 from cdb_rest.rules.moment import Moment
 from cdb_rest.writes import global_tags, limits, payload_lists
 from cdb_rest.writes.reverting import revert_global_tag
-from tests.histories.judge import Judge, changes_closed, closed_until, refusal
+from tests.histories.judge import Judge, changes_closed, closed_until, played, refusal
 from tests.histories.oracle import valid_payload
 
-TAGS = ["a", "b", "c"]
+TAGS = ["a", "b", "c", "d"]
 TYPES = ["Gain", "Noise"]
 NUMBER = st.integers(0, 11)
 
@@ -93,7 +94,7 @@ class TagRules(Judge):
         one = self.pick(PayloadList, number)
         if one:
             expected = refusal(one.global_tag, "frozen", "locked")
-            expected = expected or (PayloadListNotEmptyError if one.payload_iovs.exists() else None)
+            expected = expected or (PayloadListNotEmptyError if self.rows_of(one) else None)
             self.write(
                 lambda: payload_lists.delete_payload_list(name=one.name),
                 expected,
@@ -111,11 +112,11 @@ class TagRules(Judge):
                 effect=lambda: self._last[tag.name]["status"] == status,
             )
 
-    @rule(number=NUMBER, name=st.sampled_from(TAGS))
-    def clone(self, number, name):
+    @rule(number=NUMBER)
+    def clone(self, number):
         tag = self.pick(GlobalTag, number)
         if tag:
-            exists = GlobalTag.objects.filter(name=name).exists()
+            name, exists = self._name_of_clone()
             answers = self.answers(tag)
             made = self.write(
                 lambda: global_tags.clone_global_tag(source=tag.name, target=name),
@@ -124,12 +125,40 @@ class TagRules(Judge):
             )
             assert made is None or self.answers(made) == answers
 
+    @staticmethod
+    def _name_of_clone():
+        """A free name while there are any, and whether there is a tag of this name."""
+        taken = set(GlobalTag.objects.values_list("name", flat=True))
+        return next(((name, False) for name in TAGS if name not in taken), (TAGS[-1], True))
+
+    @rule(back=st.integers(0, 20))
+    def clone_past(self, back):
+        """Clone a tag, which may be deleted by now, as it was at one of the last revisions of all tags."""
+        changes = GlobalTagChange.objects.filter(has_history=True).exclude(action="delete").order_by("-id")
+        known = [change for change in changes if (change.global_tag, change.revision) in self._seen]
+        if not known:
+            return
+        change = known[back % len(known)]
+        source, revision = change.global_tag, change.revision
+        name, exists = self._name_of_clone()
+        played["clones of the past"] += not exists
+        self.write(
+            lambda: global_tags.clone_global_tag(source=source, target=name, as_of=AsOf(revision=revision)),
+            NameTakenError if exists else None,
+            effect=lambda: (
+                self._rows_like(self._last[name]) == self._rows_like(self._seen[source, revision])
+                and self.answers_like(source, revision, name)
+            ),
+        )
+
     @rule(number=NUMBER)
     def delete_some_tag(self, number):
-        tag = self.pick(GlobalTag, number)
+        self.delete_tag(self.pick(GlobalTag, number))
+
+    def delete_tag(self, tag, **options):
         if tag:
             self.write(
-                lambda: global_tags.delete_global_tag(name=tag.name),
+                lambda: global_tags.delete_global_tag(name=tag.name, **options),
                 refusal(tag, "frozen", "locked"),
                 effect=lambda: tag.name not in self._last,
             )
@@ -165,7 +194,7 @@ class TagRules(Judge):
                 (self._last[tag.name]["revision"] > before) == differs
                 and self._rows_like(self._last[tag.name]) == self._rows_like(then)
                 and self._last[tag.name]["status"] == tag.status.name
-                and self.answers_like(tag.name, revision)
+                and self.answers_like(tag.name, revision, tag.name)
             ),
         )
 

@@ -1,12 +1,17 @@
 """Random histories of requests: each response of the past is that of then, by revision and by time."""
 
+from contextlib import suppress
+
 import pytest
 from django.test import Client
 from hypothesis import HealthCheck, given
 from hypothesis import settings as profile
 from hypothesis import strategies as st
 
+from cdb_rest.maintenance.pruning import Limit, prune_history
 from cdb_rest.models import GlobalTagChange, PayloadIOV, PayloadList
+from cdb_rest.rules.errors import CdbError
+from cdb_rest.writes.global_tags import delete_global_tag
 from tests.histories.test_etags import NUMBERS, TYPES, clear, play
 from tests.profiles import examples
 
@@ -30,6 +35,10 @@ STEPS = st.one_of(
     st.tuples(st.just("create"), TAG),
     st.tuples(st.just("clone"), TAG, TAG),
     st.tuples(st.just("clone past"), TAG, TAG, NUMBERS),
+    st.tuples(st.just("clone past"), TAG, TAG, NUMBERS),
+    st.tuples(st.just("revert"), TAG, NUMBERS),
+    st.tuples(st.just("prune"), st.integers(1, 6)),
+    st.tuples(st.just("delete without history"), TAG),
 )
 LOOKUPS = [
     f"payloadiovs/?gtName={{}}&majorIOV={major}&minorIOV=0&strict={strict}&{form}"
@@ -44,6 +53,9 @@ PATHS = [
     "global-tags/{}/export",
     "global-tags/{}/export?format=jsonl&since=1,0&until=3,0",
     "global-tags/{}/export?payload_type=Gain&since=2,5",
+    "global-tags/{}/coverage",
+    "payloadiovsrange/?gtName={}&startMajorIOV=0&startMinorIOV=0&endMajorIOV=3&endMinorIOV=-1",
+    "payload-iovs/range?gtName={}&since=1,0&until=4,0",
 ]
 
 
@@ -90,6 +102,15 @@ def play_more(api, step):
                 # If it is the source, it is restored.
                 api.delete(f"deleteGlobalTag/{target}")
                 api.post(f"cloneGlobalTag/{source}/{target}?rev={change.revision}")
+        case "revert", tag, back:
+            changes = GlobalTagChange.objects.filter(global_tag=tag).order_by("-revision")[back : back + 1]
+            for change in changes:
+                api.post(f"global-tags/{tag}/revert", {"revision": change.revision})
+        case "prune", keep:
+            prune_history(limit=Limit(keep=keep))
+        case "delete without history", tag:
+            with suppress(CdbError):
+                delete_global_tag(name=tag, keep_history=False)
         case _:
             play(api, step)
 
@@ -127,12 +148,13 @@ def test_the_past_stays_as_it_was(api, settings, mode, steps):
         for tag in TAGS:
             keep(kept, tag)
     for (path, tag, revision), (status, headers, body) in kept.items():
-        time = GlobalTagChange.objects.get(global_tag=tag, revision=revision).created.isoformat()
+        change = GlobalTagChange.objects.get(global_tag=tag, revision=revision)
+        time = change.created.isoformat()
         for query in (f"rev={revision}", f"at={time}"):
             again = fetch(f"{path.format(tag)}{'&' if '?' in path else '?'}{query}")
             # A payload type that the tag did not have.
-            assert again[0] == status, (path, query, steps)
-            assert status == 404 or again == (status, headers, body), (path, query, steps)
+            assert again[0] == (status if change.has_history else 410), (path, query, steps)
+            assert again[0] in (404, 410) or again == (status, headers, body), (path, query, steps)
 
 
 def keep(kept, tag):

@@ -20,6 +20,7 @@ from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import RevisionPrunedError
 from tests.histories.judge import played
 from tests.histories.machine import FULL_RANGE, SMALL_RANGE, Histories, play_until
+from tests.histories.tag_rules import NUMBER
 from tests.histories.test_histories import Connection
 from tests.histories.writers import Race
 from tests.profiles import examples
@@ -56,6 +57,15 @@ class PrunedHistories(Histories):
         assert self.state() == self._last
         assert find_history_faults() == []
         assert read_documents().items() <= documents.items()
+
+    @rule(number=NUMBER)
+    def delete_without_history(self, number):
+        tag = self.pick(GlobalTag, number)
+        self.delete_tag(tag, keep_history=False)
+        if tag and not GlobalTag.objects.filter(id=tag.id).exists():
+            played["deletions without history"] += 1
+            self._pruned |= set(GlobalTagChange.objects.filter(tag_id=tag.id).values_list("global_tag", "revision"))
+            assert find_history_faults() == []
 
     def check_past(self):
         """Everything that was ever answered is answered again or has been pruned, by revision and by time."""
@@ -130,7 +140,8 @@ def test_what_a_pruned_history_keeps_is_as_before(world, settings):
 
 
 def _is_enough(seen: Counter) -> bool:
-    return bool(seen["steps"] >= STEPS / len(WORLDS) and seen["deleted rows"] and seen["pruned lookups"])
+    rare = ("deleted rows", "pruned lookups", "deletions without history", "clones of the past")
+    return seen["steps"] >= STEPS / len(WORLDS) and all(seen[name] for name in rare)
 
 
 class RaceWithPruning(Race):

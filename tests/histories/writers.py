@@ -26,14 +26,16 @@ class Write:
 
 
 class Race:
-    """Writers to lists of two types in some tags. `connect` makes a client for a thread: it calls
-    (method, path, body, headers) and returns status and parsed answer; `close` ends what it holds.
+    """Writers to lists of two types in some tags, which clone tags, write to the clones, too, and delete tags. `connect` makes a
+    client for a thread: it calls (method, path, body, headers) and returns status and parsed answer; `close` ends what it holds.
     """
 
     def __init__(self, connect, *, seed, tags=2, discrete=False):
         self.prefix = f"race{uuid.uuid4().hex[:8]}"
         self.tags = [f"{self.prefix}_{number}" for number in range(tags)]
         self.types = [f"{self.prefix}_{kind}" for kind in ("Gain", "Noise", "Late", "Spare")]
+        # Those that are cloned, in this order, with the revision since which each has lists of the first two types.
+        self.begins = dict.fromkeys(self.tags, 3)
         self.statuses = Counter()
         self.writes = {}
         # The lookups at revisions while the writers were writing, by tag, revision and moment.
@@ -50,6 +52,7 @@ class Race:
             self._steal: 2,
             self._delete: 2,
             self._revert: 2,
+            self._clone: 2,
             self._administrate: 1,
         }
 
@@ -176,23 +179,37 @@ class Race:
         """Back to any revision that has the lists of the first two types, which the other writers know by name."""
         tag = chance.choice(self.tags)
         latest = self.do(client, "GET", f"global-tags/{tag}/changes")["results"][0]["revision"]
-        revision = chance.randint(len(self.types[:2]) + 1, latest)
+        revision = chance.randint(self.begins[tag], latest)
         comment = self._note(Write(revision=revision))
         body = {"revision": revision, "comment": comment}
         self._try(client, comment, "POST", f"global-tags/{tag}/revert", body)
+
+    def _clone(self, client, chance):
+        """A further tag to write to, a clone of one that is or was there. If there are many, the oldest is deleted."""
+        source, copy = chance.choice(list(self.begins)), f"{self.prefix}_{uuid.uuid4().hex}"
+        past = f"?rev={self.begins[source] + chance.randrange(5)}" if chance.random() < 0.3 else ""
+        if self._try(client, None, "POST", f"cloneGlobalTag/{source}/{copy}{past}", None):
+            lists = self.do(client, "GET", f"gtPayloadLists/{copy}")
+            self._lists |= {(copy, kind): lists[kind] for kind in self.types[:2]}
+            with self._lock:
+                self.begins[copy] = 1
+                self.tags = [*self.tags, copy]
+                oldest, self.tags = (self.tags[0], self.tags[1:]) if len(self.tags) > 3 else (None, self.tags)
+            if oldest:
+                self._try(client, None, "DELETE", f"deleteGlobalTag/{oldest}", None)
 
     def _administrate(self, client, chance):
         """What locks whole tags: statuses, lists that come and go, clones and their deletion. Then others may be refused."""
         tag, other = chance.choice(self.tags), chance.choice(self.tags)
         for status in ("locked", "unlocked"):
-            self.do(client, "PUT", f"gt_change_status/{tag}/{status}", None)
+            self._try(client, None, "PUT", f"gt_change_status/{tag}/{status}", None)
         spare = self.do(client, "POST", "pl", {"payload_type": self.types[3]})["name"]
         for home in (tag, other):
             self._try(client, None, "PUT", "pl_attach", {"global_tag": home, "payload_list": spare})
         self._try(client, None, "DELETE", f"deletePayloadList/{spare}", None)
         copy = f"{self.prefix}_{uuid.uuid4().hex}"
-        self.do(client, "POST", f"cloneGlobalTag/{tag}/{copy}", None)
-        self.do(client, "DELETE", f"deleteGlobalTag/{copy}", None)
+        if self._try(client, None, "POST", f"cloneGlobalTag/{tag}/{copy}", None):
+            self.do(client, "DELETE", f"deleteGlobalTag/{copy}", None)
 
     def _note(self, write):
         with self._lock:
