@@ -82,6 +82,9 @@ def test_migrations_go_back_to_nothing_and_forth_again():
 @pytest.mark.django_db(transaction=True)
 def test_the_migrated_schema_is_that_of_the_models():
     compared = ("table", "column", "default", "constraint", "index", "sequence")
+    # Without the view, which goes with the tables that it reads.
+    with connection.cursor() as cursor:
+        cursor.execute('DROP VIEW "ListedPayloadIOV"')
     before = without_positions(kinds(schema(), *compared))
     with connection.schema_editor() as editor:
         for model in reversed(MODELS):
