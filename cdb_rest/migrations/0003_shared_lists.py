@@ -1,8 +1,9 @@
-"""Payload lists that share the rows of another list, their base, in one of its versions."""
+"""Payload lists that share the rows of another list, their base, in one of its versions; one index for the uses of payloads."""
 
 from pathlib import Path
 from typing import Any
 
+from django.contrib.postgres.indexes import BrinIndex
 from django.db import migrations, models
 from django.db.models import F, Q, Value
 from django.db.models.functions import Coalesce
@@ -14,6 +15,7 @@ FUNCTIONS = ("rows", "view", "triggers", "lookup", "past", "compiled", "point_at
 REPLACED = ("lookup", "window", "past", "compiled", "point_at", "mark_triggers")
 # Stands for the present in the functions: all rows that a list has now.
 PRESENT = 2147483646
+FILTERS = "text_bloom_ops(n_distinct_per_range=600, false_positive_rate=0.01)"
 
 def read(*names: str) -> list[Any]:
     """Whole files as pieces of SQL, in which % has no meaning."""
@@ -56,10 +58,26 @@ def columns(model: str, prefix: str) -> list[Any]:
     ]
 
 
+def uses_index(name: str, condition: models.Q | None = None) -> Any:
+    """An index with Bloom filters of the URLs and of the checksums, and the first and the last URL, for each 16 pages."""
+    return BrinIndex(
+        name=name,
+        fields=["payload_url", "checksum", "payload_url"],
+        opclasses=[FILTERS, FILTERS, 'COLLATE "C" text_minmax_ops'],
+        pages_per_range=16,
+        condition=condition,
+    )
+
+
 class Migration(migrations.Migration):
     dependencies = [("cdb_rest", "0002_limits_and_creators")]
 
     operations = [
+        # The new indexes first, because what follows blocks all readers until the commit.
+        migrations.AddIndex("payloadiov", uses_index("payload_iov_uses")),
+        migrations.AddIndex(
+            "payloadiovhistory", uses_index("payload_iov_history_uses", models.Q(row_start__isnull=True))
+        ),
         *columns("payloadlist", "payload_list"),
         *columns("payloadlistversion", "payload_list_version"),
         migrations.AddField(
@@ -81,6 +99,10 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.AddField("payloadlist", "edited", models.BigIntegerField(db_default=0, default=0, editable=False)),
+        migrations.RemoveIndex("payloadiov", "payload_iov_url"),
+        migrations.RemoveIndex("payloadiov", "payload_iov_checksum"),
+        migrations.RemoveIndex("payloadiovhistory", "payload_iov_history_url"),
+        migrations.RemoveIndex("payloadiovhistory", "payload_iov_history_checksum"),
         # Of a view, Django needs to know only that it exists.
         migrations.CreateModel(
             "ListedPayloadIOV",
