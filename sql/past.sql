@@ -32,16 +32,42 @@ WHERE member.tag_id = %(tag_id)s AND member.added_in <= %(number)s
 ORDER BY member.payload_list_id
 
 
+-- name: stored_iovs
+-- The payload IOVs of a payload list in a version that start in a range, by start, as a part of other statements, in which it replaces
+-- {stored_iovs}: `source` there has list_id and version, where the rows are, and the range, first and last.
+-- Placeholder: {payload}. The function cdb_iovs_of has the same rows without what only the table has.
+(
+    SELECT id, comb_iov, major_iov, minor_iov, major_iov_end, minor_iov_end, created, {payload}
+    FROM "PayloadIOV"
+    WHERE payload_list_id = source.list_id AND added_in <= source.version AND comb_iov BETWEEN source.first AND source.last
+    ORDER BY comb_iov ASC NULLS FIRST
+)
+UNION ALL
+(
+    SELECT iov_id, comb_iov, major_iov, minor_iov, major_iov_end, minor_iov_end, created, {payload}
+    FROM "PayloadIOVHistory"
+    WHERE source.version < 2147483646 AND payload_list_id = source.list_id AND row_start IS NULL
+        AND added_in <= source.version AND removed_in > source.version AND comb_iov BETWEEN source.first AND source.last
+    ORDER BY comb_iov ASC NULLS FIRST
+)
+ORDER BY comb_iov ASC NULLS FIRST
+
+
 -- name: payload_iovs_of
 -- The payload IOVs of payload lists in given versions, ordered by list and start, with their lists.
 -- Parameters: list_ids, rows_list_ids bigint[], rows_versions integer[]: for each list, where its rows are; first, last numeric: the
---   combined moments at which the IOVs may start. Placeholder: {iov.payload}.
+--   combined moments at which the IOVs may start. Placeholders: {iov.payload}, {stored_iovs}.
 -- Lists are read in order, so that no sort holds more than one list.
-SELECT list.id AS payload_list_id, iov.id, iov.comb_iov, iov.major_iov, iov.minor_iov, iov.major_iov_end, iov.minor_iov_end,
+SELECT source.id AS payload_list_id, iov.id, iov.comb_iov, iov.major_iov, iov.minor_iov, iov.major_iov_end, iov.minor_iov_end,
     iov.created, {iov.payload}
-FROM unnest(%(list_ids)s::bigint[], %(rows_list_ids)s::bigint[], %(rows_versions)s::integer[])
-    WITH ORDINALITY AS list (id, rows_list_id, rows_version, position)
-CROSS JOIN LATERAL cdb_stored_iovs_of(list.rows_list_id, list.rows_version, %(first)s, %(last)s) AS iov
+FROM (
+    SELECT id, list_id, version, %(first)s::numeric AS first, %(last)s::numeric AS last
+    FROM unnest(%(list_ids)s::bigint[], %(rows_list_ids)s::bigint[], %(rows_versions)s::integer[])
+        AS list (id, list_id, version)
+) AS source
+CROSS JOIN LATERAL (
+{stored_iovs}
+) AS iov
 
 
 -- name: past_counts

@@ -330,11 +330,12 @@ SELECT
 
 -- name: unshare
 -- Give payload lists that share rows of a base copies of these rows, and nothing else. Returns the ids of these lists.
--- Parameters: list_ids bigint[]. The lists must be locked. Placeholders for the payload columns: {payload} and {iov.payload}.
+-- Parameters: list_ids bigint[]. The lists must be locked. Placeholders: {payload}, {iov.payload}, {stored_iovs}.
 -- The copies are in the version in which the list has shared them. The trigger adds their number to the count of the list, after the
 -- statement, so that the count is 0 before.
-WITH shared AS (
-    SELECT id, version, base_list_id, base_version
+WITH source AS (
+    SELECT id, version AS shared_in, base_list_id AS list_id, base_version AS version, 0::numeric AS first,
+        'Infinity'::numeric AS last
     FROM "PayloadList"
     WHERE id = ANY(%(list_ids)s) AND base_list_id IS NOT NULL
 ),
@@ -342,13 +343,15 @@ copied AS (
     INSERT INTO "PayloadIOV" (
         {payload}, major_iov, minor_iov, major_iov_end, minor_iov_end, payload_list_id, added_in
     )
-    SELECT {iov.payload}, iov.major_iov, iov.minor_iov, iov.major_iov_end, iov.minor_iov_end, shared.id, shared.version
-    FROM shared
-    CROSS JOIN LATERAL cdb_iovs_of(shared.base_list_id, shared.base_version, 0, 'Infinity') AS iov
+    SELECT {iov.payload}, iov.major_iov, iov.minor_iov, iov.major_iov_end, iov.minor_iov_end, source.id, source.shared_in
+    FROM source
+    CROSS JOIN LATERAL (
+{stored_iovs}
+    ) AS iov
 )
 UPDATE "PayloadList" AS list SET base_list_id = NULL, base_version = NULL, iov_count = 0
-FROM shared
-WHERE list.id = shared.id
+FROM source
+WHERE list.id = source.id
 RETURNING list.id
 
 
@@ -363,17 +366,21 @@ LIMIT 1
 
 -- name: shared_neighbours
 -- As `neighbours`, for payload lists that share rows: the IOVs have the lists that share them.
--- Parameters: those of `neighbours`. Placeholder: {iov.payload}.
-SELECT DISTINCT ON (iov.id) iov.id, stretch.list_id AS payload_list_id, iov.major_iov, iov.minor_iov, iov.major_iov_end,
-    iov.minor_iov_end, {iov.payload}, list.version AS added_in, NULL AS creator, NULL AS left_tag
-FROM unnest(%(list_ids)s::bigint[], %(firsts)s::numeric[], %(lasts)s::numeric[]) AS stretch (list_id, first, last)
-JOIN "PayloadList" AS list ON list.id = stretch.list_id
+-- Parameters: those of `neighbours`. Placeholders: {iov.payload}, {stored_iovs}.
+SELECT DISTINCT ON (source.id, iov.id) iov.id, source.id AS payload_list_id, iov.major_iov, iov.minor_iov, iov.major_iov_end,
+    iov.minor_iov_end, {iov.payload}, source.shared_in AS added_in, NULL AS creator, NULL AS left_tag
+FROM (
+    SELECT list.id, list.version AS shared_in, list.rows_list_id AS list_id, list.rows_version AS version,
+        coalesce(earlier.start, stretch.first) AS first, coalesce(later.start, stretch.last) AS last
+    FROM unnest(%(list_ids)s::bigint[], %(firsts)s::numeric[], %(lasts)s::numeric[]) AS stretch (list_id, first, last)
+    JOIN "PayloadList" AS list ON list.id = stretch.list_id
+    CROSS JOIN LATERAL (
+        SELECT max(comb_iov) AS start FROM cdb_iov_at(list.rows_list_id, list.rows_version, stretch.first - 0.0000000000000000001)
+    ) AS earlier
+    CROSS JOIN LATERAL cdb_next_start(list.rows_list_id, list.rows_version, stretch.last) AS later
+) AS source
 CROSS JOIN LATERAL (
-    SELECT max(comb_iov) AS start FROM cdb_iov_at(list.rows_list_id, list.rows_version, stretch.first - 0.0000000000000000001)
-) AS earlier
-CROSS JOIN LATERAL cdb_next_start(list.rows_list_id, list.rows_version, stretch.last) AS later
-CROSS JOIN LATERAL cdb_stored_iovs_of(
-    list.rows_list_id, list.rows_version, coalesce(earlier.start, stretch.first), coalesce(later.start, stretch.last)
+{stored_iovs}
 ) AS iov
 
 

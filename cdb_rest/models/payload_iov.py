@@ -161,7 +161,7 @@ def has_payload(stored: PayloadIOV, given: PayloadIOV) -> bool:
 
 
 def load_statement(name: str) -> str:
-    """The statement with that name in ``sql/``, with its placeholders replaced by lists of the payload columns.
+    """The statement with that name in ``sql/``, with its placeholders replaced: lists of payload columns, and `stored_iovs`.
 
     Raises `ValueError` for an unknown placeholder.
     """
@@ -173,6 +173,8 @@ def load_statement(name: str) -> str:
         "{payload_arrays}": [f"%({column})s::{_type_of(column)}[]" for column in columns],
     }
     text = named_sql.load(name)
+    if "{stored_iovs}" in text:
+        text = text.replace("{stored_iovs}", named_sql.load("stored_iovs"))
     for placeholder, parts in lists.items():
         text = text.replace(placeholder, ", ".join(parts))
     if left := PLACEHOLDER.search(text):

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def row(tag, kind, url, start, end=OPEN):
     """A row of an insertion."""
     minor_end = OPEN if end == OPEN else 0
-    place = {"global_tag": tag, "payload_type": kind, "since_only": False}
+    place = {"global_tag": tag, "payload_type": kind, "since_only": False, "checksum": "", "size": 0}
     return place | {
         "payload_url": url,
         "major_iov": start,

@@ -3,7 +3,7 @@ DROP VIEW IF EXISTS "ListedPayloadIOV";
 DROP FUNCTION cdb_note_edited_iovs, cdb_note_list_of_other_type, cdb_note_renamed_type CASCADE;
 DROP FUNCTION cdb_mark_edited;
 DROP FUNCTION cdb_answer_compiled;
-DROP FUNCTION cdb_window_part, cdb_stored_iovs_of, cdb_iovs_of, cdb_next_start, cdb_iov_at, cdb_rows_after;
+DROP FUNCTION cdb_window_part, cdb_iovs_of, cdb_next_start, cdb_iov_at, cdb_rows_after;
 DROP TRIGGER IF EXISTS cdb_count_updated_lists ON "PayloadList";
 CREATE CONSTRAINT TRIGGER cdb_count_updated_lists AFTER UPDATE ON "PayloadList"
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW

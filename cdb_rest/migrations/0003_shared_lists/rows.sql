@@ -129,32 +129,6 @@ AS $function$
     ORDER BY 1 ASC NULLS FIRST
 $function$;
 
--- The same rows with the ids of the stored ones and the times of their creation; `last` is the last moment. They are read from the table.
-CREATE FUNCTION cdb_stored_iovs_of(list_id bigint, version integer, first numeric, last numeric) RETURNS TABLE (
-    id bigint, comb_iov numeric, payload_url varchar, checksum varchar, size bigint, extra varchar, major_iov bigint,
-    minor_iov bigint, major_iov_end bigint, minor_iov_end bigint, created timestamptz
-)
-LANGUAGE sql STABLE
-AS $function$
-    (
-        SELECT iov.id, iov.comb_iov, iov.payload_url, iov.checksum, iov.size, iov.extra, iov.major_iov, iov.minor_iov,
-            iov.major_iov_end, iov.minor_iov_end, iov.created
-        FROM "PayloadIOV" AS iov
-        WHERE iov.payload_list_id = list_id AND iov.added_in <= version AND iov.comb_iov BETWEEN first AND last
-        ORDER BY iov.comb_iov ASC NULLS FIRST
-    )
-    UNION ALL
-    (
-        SELECT history.iov_id, history.comb_iov, history.payload_url, history.checksum, history.size, history.extra,
-            history.major_iov, history.minor_iov, history.major_iov_end, history.minor_iov_end, history.created
-        FROM "PayloadIOVHistory" AS history
-        WHERE version < 2147483646 AND history.payload_list_id = list_id AND history.row_start IS NULL
-            AND history.added_in <= version AND history.removed_in > version AND history.comb_iov BETWEEN first AND last
-        ORDER BY history.comb_iov ASC NULLS FIRST
-    )
-    ORDER BY 2 ASC NULLS FIRST
-$function$;
-
 -- The interval around a moment in which the answer for a payload list in a version is the same, as combined moments: one row. since is
 -- null if no row has started; until is null if no row follows, and infinite if the row that is in force has no end.
 CREATE FUNCTION cdb_window_part(

@@ -69,5 +69,7 @@ CREATE TRIGGER cdb_note_list_of_other_type AFTER UPDATE ON "PayloadList"
 DROP TRIGGER cdb_count_updated_lists ON "PayloadList";
 CREATE CONSTRAINT TRIGGER cdb_count_updated_lists AFTER UPDATE ON "PayloadList"
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
-    WHEN ((OLD.global_tag_id, OLD.iov_count, OLD.edited) IS DISTINCT FROM (NEW.global_tag_id, NEW.iov_count, NEW.edited))
+    WHEN (
+        OLD.global_tag_id IS DISTINCT FROM NEW.global_tag_id OR OLD.iov_count <> NEW.iov_count OR OLD.edited <> NEW.edited
+    )
     EXECUTE FUNCTION cdb_count_lists();
