@@ -3,8 +3,9 @@
 import pytest
 from django.db import connection
 
+from cdb_rest.maintenance.history_check import find_history_faults
 from cdb_rest.maintenance.repair import find_incorrect_counts
-from cdb_rest.models import GlobalTag, PayloadList
+from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.moment import Moment
 from cdb_rest.writes import global_tags, insertion, payload_iovs, reverting
@@ -94,6 +95,26 @@ def execute(statement):
     with connection.cursor() as cursor:
         cursor.execute(statement)
         assert cursor.rowcount
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO \"PayloadIOV\" (payload_url, major_iov, minor_iov, payload_list_id) VALUES ('raw', 9, 0, {copy})",
+        "UPDATE \"PayloadIOV\" SET payload_list_id = {copy} WHERE payload_url = 'raw'",
+    ],
+)
+def test_a_row_that_another_program_gives_to_a_sharing_list_is_in_it(api, tags, build, statement):
+    build.iov(None, (9, 0), url="raw")
+    copied = list_id("copy")
+    assert changed(api, lambda: execute(statement.format(copy=copied))) == ({"copy"}, set())
+    urls = [row[1] for row in api.get("payloadiovs/?gtName=copy&majorIOV=9&minorIOV=0&payloadType=Gain").ok()]
+    assert urls == ["raw"]
+    assert api.get("payloadiovs/?gtName=copy&majorIOV=9&minorIOV=0&rev=1").ok()[0][1] == "base Gain 0"
+    assert "number of IOVs" in {fault.kind for fault in find_history_faults(global_tag="copy")}
+    insert("copy", 15)
+    assert PayloadIOV.objects.filter(payload_list=copied).count() == 4
+    assert find_incorrect_counts() == []
 
 
 def remove():

@@ -8,13 +8,41 @@ DROP FUNCTION cdb_mark_changed;
 -- commits, the change carries on to their tags.
 CREATE FUNCTION cdb_mark_edited(list_ids bigint[]) RETURNS void LANGUAGE sql
 AS $function$
-    UPDATE "PayloadList" AS list
-    SET edited = stamp.number,
-        iov_count = CASE WHEN list.base_list_id IS NULL THEN list.iov_count ELSE (
-            SELECT count(*) FROM "ListedPayloadIOV" AS iov WHERE iov.payload_list_id = list.id
-        ) END
+    -- A list that shares rows, and has got one of its own, gets copies of those that it has shared. Its triggers count and note them.
+    WITH shared AS (
+        UPDATE "PayloadList" AS list SET base_list_id = NULL, base_version = NULL, iov_count = own.iovs
+        FROM "PayloadList" AS before
+        CROSS JOIN LATERAL (SELECT count(*) AS iovs FROM "PayloadIOV" AS iov WHERE iov.payload_list_id = before.id) AS own
+        WHERE before.id = list.id AND list.id = ANY(list_ids) AND list.base_list_id IS NOT NULL AND own.iovs > 0
+        RETURNING before.id, before.version, before.base_list_id, before.base_version
+    )
+    INSERT INTO "PayloadIOV" (
+        payload_url, checksum, size, extra, major_iov, minor_iov, major_iov_end, minor_iov_end, payload_list_id, added_in
+    )
+    SELECT iov.payload_url, iov.checksum, iov.size, iov.extra, iov.major_iov, iov.minor_iov, iov.major_iov_end, iov.minor_iov_end,
+        shared.id, shared.version
+    FROM shared
+    CROSS JOIN LATERAL cdb_iovs_of(shared.base_list_id, shared.base_version, 0, 'Infinity') AS iov
+    -- Of two rows with the same start, that of the program stays.
+    ON CONFLICT DO NOTHING;
+
+    -- The rows of a base in a version are counted once for all lists that share them.
+    WITH marked AS MATERIALIZED (
+        SELECT id, base_list_id, base_version FROM "PayloadList" WHERE id = ANY(list_ids)
+        UNION
+        SELECT id, base_list_id, base_version FROM "PayloadList" WHERE base_list_id = ANY(list_ids)
+    ),
+    counted AS MATERIALIZED (
+        SELECT base_list_id, base_version, (
+            SELECT count(*) FROM cdb_iovs_of(source.base_list_id, source.base_version, 0, 'Infinity')
+        ) AS iovs
+        FROM (SELECT DISTINCT base_list_id, base_version FROM marked WHERE base_list_id IS NOT NULL) AS source
+    )
+    UPDATE "PayloadList" AS list SET edited = stamp.number, iov_count = coalesce(counted.iovs, list.iov_count)
     FROM (SELECT nextval('cdb_change_number') AS number) AS stamp
-    WHERE list.id = ANY(list_ids) OR list.base_list_id = ANY(list_ids)
+    CROSS JOIN marked
+    LEFT JOIN counted ON counted.base_list_id = marked.base_list_id AND counted.base_version = marked.base_version
+    WHERE list.id = marked.id
 $function$;
 
 CREATE FUNCTION cdb_note_edited_iovs() RETURNS trigger LANGUAGE plpgsql AS $function$
