@@ -97,7 +97,7 @@ ROUTES = (
     Route(
         "global_tags.GlobalTagByNameView", ("globalTag/<str:name>", "global-tags/<str:name>"),
         pool=Pool.LOOKUPS_IF_LIGHT, is_cached=True, hot=Hot.GLOBAL_TAG,
-        queries={"": 6, "light": 1, "rev=2": 8, "light&rev=2": 6},
+        queries={"": 7, "light": 1, "rev=2": 8, "light&rev=2": 6},
     ),
     Route(
         "global_tags.PayloadListsOfGlobalTagView", ("gtPayloadLists/<str:name>", "global-tags/<str:name>/payload-lists"),
@@ -128,10 +128,10 @@ ROUTES = (
         writes=Role.MANAGER,
     ),
     Route(
-        "global_tags.NestedGlobalTagListView", ("gt",), pool=Pool.HEAVY_IF_WHOLE, queries={"": 6, "page=1": 5},
+        "global_tags.NestedGlobalTagListView", ("gt",), pool=Pool.HEAVY_IF_WHOLE, queries={"": 7, "page=1": 5},
         writes=Role.MANAGER,
     ),
-    Route("global_tags.GlobalTagByIdView", ("gt/<str:tag_id>",), pool=Pool.HEAVY, queries={"": 6}),
+    Route("global_tags.GlobalTagByIdView", ("gt/<str:tag_id>",), pool=Pool.HEAVY, queries={"": 7}),
     Route(
         "payload_types.PayloadTypeListView", ("pt", "payload-types"),
         pool=Pool.LOOKUPS, is_cached=True, hot=Hot.PAYLOAD_TYPES, queries={"": 1, "page=1": 5}, writes=Role.CONTRIBUTOR,
@@ -142,13 +142,13 @@ ROUTES = (
     ),
     Route(
         "payload_lists.PayloadListListView", ("pl", "payload-lists"), pool=Pool.HEAVY_IF_WHOLE,
-        queries={"": 5, "page=1&global_tag=tag0": 5}, writes=Role.CONTRIBUTOR,
+        queries={"": 6, "page=1&global_tag=tag0": 5}, writes=Role.CONTRIBUTOR,
     ),
     Route("payload_lists.PayloadListAttachView", ("pl_attach", "payload-lists/attach"), writes=Role.CONTRIBUTOR),
     Route("payload_lists.PayloadListByNameView", ("payload-lists/by-name/<str:name>",), queries={"": 1}),
     Route(
         "payload_lists.PayloadListByIdView", ("pl/<str:list_id>", "payload-lists/<str:list_id>"), pool=Pool.HEAVY,
-        queries={"": 5},
+        queries={"": 6},
     ),
     Route(
         "payload_lists.PayloadListDeleteView", ("deletePayloadList/<str:name>", "payload-lists/<str:name>/delete"),
@@ -156,16 +156,16 @@ ROUTES = (
     ),
     Route(
         "payload_iovs.PayloadIOVListView", ("piov", "payload-iovs"), pool=Pool.HEAVY_IF_WHOLE,
-        queries={"": 4, "page=1": 6, "page=1&payload_list={list_name}": 5},
+        queries={"": 4, "page=1": 6, "page=1&payload_list={list_name}": 6},
         writes=Role.CONTRIBUTOR,
     ),
     Route(
         "ranges.PayloadIOVRangeView", ("payloadiovsrange/", "payload-iovs/starts/"), pool=Pool.HEAVY,
-        queries={RANGE: 6, f"{RANGE}&rev=2": 6},
+        queries={RANGE: 7, f"{RANGE}&rev=2": 6},
     ),
     Route(
         "ranges.ValidPayloadIOVView", ("payload-iovs/range",), pool=Pool.HEAVY,
-        queries={"gtName=tag0": 7, "gtName=tag0&payload_type=Type0&rev=2": 7},
+        queries={"gtName=tag0": 8, "gtName=tag0&payload_type=Type0&rev=2": 7},
     ),
     Route("payload_iovs.PayloadIOVAttachView", ("piov_attach", "payload-iovs/attach"), writes=Role.CONTRIBUTOR),
     Route("payload_iovs.PayloadIOVByIdView", ("piov/<str:iov_id>", "payload-iovs/<str:iov_id>"), queries={"": 1}),
@@ -189,7 +189,7 @@ ROUTES = (
     Route("reverting.GlobalTagRevertView", ("global-tags/<str:name>/revert",), writes=Role.MANAGER),
     Route(
         "export.ExportView", ("global-tags/<str:name>/export",), pool=Pool.HEAVY,
-        queries={"": 5, "payload_type=Type0&format=jsonl": 6, "rev=2": 5, "payload_type=Type0&rev=2": 6},
+        queries={"": 6, "payload_type=Type0&format=jsonl": 7, "rev=2": 6, "payload_type=Type0&rev=2": 6},
     ),
     Route(
         "comparison.DifferencesView", ("global-tags/<str:a>/diff/<str:b>",), pool=Pool.HEAVY,

@@ -41,7 +41,9 @@ class PastRows:
         self.added = self.count - len(self._unchanged)
 
     def _row(self, columns: dict[str, Any]) -> PayloadIOV:
-        iov = PayloadIOV(id=columns["id"], **{name: columns[name] for name in COLUMNS})
+        # The ids of rows that the list shared are those of another list.
+        iov_id = columns["id"] if self._past.rows_list_id == self._past.id else None
+        iov = PayloadIOV(id=iov_id, **{name: columns[name] for name in COLUMNS})
         stored = self._stored.get(_start(iov))
         # A copy with another id is not a difference.
         is_same = stored is not None and all(getattr(stored, name) == getattr(iov, name) for name in COLUMNS)

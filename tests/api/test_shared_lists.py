@@ -277,3 +277,21 @@ def test_a_clone_answers_like_a_copy(api, settings, write_rows, scenario, mode):
         api.post(f"global-tags/{tag}/revert", {"revision": 2}).ok()
     assert shared.count() == 2
     step("after a deletion and a reversion")
+
+
+def test_a_shared_iov_stays_in_its_list(api, scenario):
+    iov = PayloadIOV.objects.get(payload_list__global_tag__name=BASE, payload_url="gain/2")
+    clone = PayloadList.objects.get(global_tag__name=CLONE, payload_type__name="Gain")
+    other = api.post("pl", {"payload_type": "Gain"}).ok()["name"]
+
+    def attach(name):
+        return api.put("piov_attach", {"payload_list": name, "piov_id": iov.id})
+
+    assert attach(clone.name).ok()["unchanged"]
+    attach(other).error(409, "payload_iov_shared")
+    assert PayloadList.objects.get(id=clone.id).base_list_id == iov.payload_list_id
+    row = {"global_tag": BASE, "payload_type": "Gain", "payload_url": "gain/3", "checksum": "", "since": [12, 0]}
+    api.post("payload-iovs/insert", row | {"until": [13, 0]}).ok()
+    # The row is another one now, which ends earlier.
+    attach(other).ok()
+    assert api.get(f"payloadiovs/?gtName={CLONE}&majorIOV=12&minorIOV=0&payloadType=Gain").ok()[0][1] == "gain/2"

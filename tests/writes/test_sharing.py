@@ -164,3 +164,13 @@ def test_a_past_revision_is_shared_too(clone):
     assert sharing("past") == {"Gain", "Noise"}
     assert rows("past") == then
     assert find_incorrect_counts() == []
+
+
+def test_a_reversion_of_a_clone_leaves_detached_rows_of_the_base_alone(clone):
+    insert("base", "Gain", "new", 10, 20)
+    detached = PayloadIOV.objects.get(payload_url="Gain/10", payload_list=None)
+    payload_iovs.delete_payload_iov(global_tag="copy", payload_type="Gain", start=Moment(10, 0), end=Moment(20, 0))
+    revert_global_tag(name="copy", revision=clone.revision)
+    assert rows("copy")["Gain"][1] == ("Gain/10", 10)
+    detached.refresh_from_db()
+    assert detached.payload_list is None and detached.left_tag == "base"
