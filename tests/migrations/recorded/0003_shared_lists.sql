@@ -373,13 +373,41 @@ $$;
 CREATE FUNCTION public.cdb_mark_edited(list_ids bigint[]) RETURNS void
     LANGUAGE sql
     AS $$
-    UPDATE "PayloadList" AS list
-    SET edited = stamp.number,
-        iov_count = CASE WHEN list.base_list_id IS NULL THEN list.iov_count ELSE (
-            SELECT count(*) FROM "ListedPayloadIOV" AS iov WHERE iov.payload_list_id = list.id
-        ) END
+    -- A list that shares rows, and has got one of its own, gets copies of those that it has shared. Its triggers count and note them.
+    WITH shared AS (
+        UPDATE "PayloadList" AS list SET base_list_id = NULL, base_version = NULL, iov_count = own.iovs
+        FROM "PayloadList" AS before
+        CROSS JOIN LATERAL (SELECT count(*) AS iovs FROM "PayloadIOV" AS iov WHERE iov.payload_list_id = before.id) AS own
+        WHERE before.id = list.id AND list.id = ANY(list_ids) AND list.base_list_id IS NOT NULL AND own.iovs > 0
+        RETURNING before.id, before.version, before.base_list_id, before.base_version
+    )
+    INSERT INTO "PayloadIOV" (
+        payload_url, checksum, size, extra, major_iov, minor_iov, major_iov_end, minor_iov_end, payload_list_id, added_in
+    )
+    SELECT iov.payload_url, iov.checksum, iov.size, iov.extra, iov.major_iov, iov.minor_iov, iov.major_iov_end, iov.minor_iov_end,
+        shared.id, shared.version
+    FROM shared
+    CROSS JOIN LATERAL cdb_iovs_of(shared.base_list_id, shared.base_version, 0, 'Infinity') AS iov
+    -- Of two rows with the same start, that of the program stays.
+    ON CONFLICT DO NOTHING;
+
+    -- The rows of a base in a version are counted once for all lists that share them.
+    WITH marked AS MATERIALIZED (
+        SELECT id, base_list_id, base_version FROM "PayloadList" WHERE id = ANY(list_ids)
+        UNION
+        SELECT id, base_list_id, base_version FROM "PayloadList" WHERE base_list_id = ANY(list_ids)
+    ),
+    counted AS MATERIALIZED (
+        SELECT base_list_id, base_version, (
+            SELECT count(*) FROM cdb_iovs_of(source.base_list_id, source.base_version, 0, 'Infinity')
+        ) AS iovs
+        FROM (SELECT DISTINCT base_list_id, base_version FROM marked WHERE base_list_id IS NOT NULL) AS source
+    )
+    UPDATE "PayloadList" AS list SET edited = stamp.number, iov_count = coalesce(counted.iovs, list.iov_count)
     FROM (SELECT nextval('cdb_change_number') AS number) AS stamp
-    WHERE list.id = ANY(list_ids) OR list.base_list_id = ANY(list_ids)
+    CROSS JOIN marked
+    LEFT JOIN counted ON counted.base_list_id = marked.base_list_id AND counted.base_version = marked.base_version
+    WHERE list.id = marked.id
 $$;
 
 CREATE FUNCTION public.cdb_next_start(list_id bigint, version integer, moment numeric) RETURNS TABLE(start numeric)
@@ -1186,136 +1214,136 @@ CREATE TABLE public.django_session (
 
 INSERT INTO public."DatabaseProperty" VALUES ('iov_mode', 'continuous');
 
-INSERT INTO public."GlobalTag" VALUES (1, 'tiny', 'seed_scenario', 'small enough to inspect by hand', '2026-11-28 10:27:37.528085+00', '2026-11-28 10:27:37.603191+00', 10, 100, 1, 1, '2026-11-28 10:27:39+00', NULL, NULL);
+INSERT INTO public."GlobalTag" VALUES (1, 'tiny', 'seed_scenario', 'small enough to inspect by hand', '2026-11-28 10:44:03.708061+00', '2026-11-28 10:44:03.756534+00', 10, 100, 1, 1, '2026-11-28 10:44:05+00', NULL, NULL);
 
-INSERT INTO public."GlobalTagChange" VALUES (1, 'tiny', 1, '2026-11-28 10:27:37.603191+00', 'seed_scenario', 'seed', '', 0, 100, true, '{"scenario": {"name": "tiny", "seed": 1, "layout": "realistic"}}', 'unlocked', 1, 1);
+INSERT INTO public."GlobalTagChange" VALUES (1, 'tiny', 1, '2026-11-28 10:44:03.756534+00', 'seed_scenario', 'seed', '', 0, 100, true, '{"scenario": {"name": "tiny", "seed": 1, "layout": "realistic"}}', 'unlocked', 1, 1);
 
-INSERT INTO public."GlobalTagStatus" VALUES (1, 'unlocked', 'Everything may change.', '2026-11-28 10:27:35.328529+00');
-INSERT INTO public."GlobalTagStatus" VALUES (2, 'locked', 'What is defined stays as it is; moments that have no payload yet may get one.', '2026-11-28 10:27:35.3305+00');
-INSERT INTO public."GlobalTagStatus" VALUES (3, 'frozen', 'Nothing changes any more, ever.', '2026-11-28 10:27:35.330736+00');
+INSERT INTO public."GlobalTagStatus" VALUES (1, 'unlocked', 'Everything may change.', '2026-11-28 10:44:01.017406+00');
+INSERT INTO public."GlobalTagStatus" VALUES (2, 'locked', 'What is defined stays as it is; moments that have no payload yet may get one.', '2026-11-28 10:44:01.017878+00');
+INSERT INTO public."GlobalTagStatus" VALUES (3, 'frozen', 'Nothing changes any more, ever.', '2026-11-28 10:44:01.018064+00');
 
-INSERT INTO public."PayloadIOV" VALUES (1, 'Pixel_Alignment/tiny/000009_404d47e7.root', '404d47e78029af52d806b8013d40aa82', 264380, 137, 6129, 9223372036854775807, 9223372036854775807, '1', '2026-11-28 10:27:37.577233+00', '2026-11-28 10:27:37.577233+00', DEFAULT, 1, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (2, 'Pixel_Alignment/tiny/000008_00f5e933.root', '00f5e933ae9b61ac45a713f529461f07', 4934, 117, 681, 137, 6129, '1', '2026-11-28 10:27:37.577233+00', '2026-11-28 10:27:37.577233+00', DEFAULT, 1, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (3, 'Pixel_Alignment/tiny/000007_c074f2a8.root', 'c074f2a8dc324b97c2bba7a32596b6c5', 789303, 103, 2391, 117, 681, '1', '2026-11-28 10:27:37.577233+00', '2026-11-28 10:27:37.577233+00', DEFAULT, 1, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (4, 'Pixel_Alignment/tiny/000006_f23b936d.root', 'f23b936d90f6d2afe68304daceaddbfa', 993185, 91, 1381, 103, 2391, '1', '2026-11-28 10:27:37.577233+00', '2026-11-28 10:27:37.577233+00', DEFAULT, 1, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (5, 'Pixel_Alignment/tiny/000005_63d33bbf.root', '63d33bbfa441f3d02ba1fa08ba405cf0', 409883, 74, 2501, 91, 1381, '1', '2026-11-28 10:27:37.577233+00', '2026-11-28 10:27:37.577233+00', DEFAULT, 1, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (6, 'Pixel_Alignment/tiny/000004_ab87a14d.root', 'ab87a14dbb166546bdac1df14b6efbb2', 703586, 56, 4528, 74, 2501, '1', '2026-11-28 10:27:37.577233+00', '2026-11-28 10:27:37.577233+00', DEFAULT, 1, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (7, 'Pixel_Alignment/tiny/000003_574659e3.root', '574659e3921f4a86ecc8b40060ade15c', 358477, 43, 1570, 56, 4528, '1', '2026-11-28 10:27:37.577233+00', '2026-11-28 10:27:37.577233+00', DEFAULT, 1, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (8, 'Pixel_Alignment/tiny/000002_e61d2867.root', 'e61d28673cce2846eaaba79fe018f73b', 943546, 25, 3014, 43, 1570, '1', '2026-11-28 10:27:37.577233+00', '2026-11-28 10:27:37.577233+00', DEFAULT, 1, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (9, 'Pixel_Alignment/tiny/000001_1d77ee60.root', '1d77ee60fef92392ddb149135374180c', 121702, 14, 2459, 25, 3014, '1', '2026-11-28 10:27:37.577233+00', '2026-11-28 10:27:37.577233+00', DEFAULT, 1, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (10, 'Pixel_Alignment/tiny/000000_dcd93f5b.root', 'dcd93f5b105faddf594ee445f50aeac9', 905595, 1, 0, 14, 2459, '1', '2026-11-28 10:27:37.577233+00', '2026-11-28 10:27:37.577233+00', DEFAULT, 1, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (11, 'SiliconStrip_Alignment/tiny/000009_cd1d7bcc.root', 'cd1d7bccea95d6fe0236edf6c27eca6f', 841151, 127, 5294, 9223372036854775807, 9223372036854775807, '1', '2026-11-28 10:27:37.584133+00', '2026-11-28 10:27:37.584133+00', DEFAULT, 2, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (12, 'SiliconStrip_Alignment/tiny/000008_6838e4fa.root', '6838e4fa0d22e19987ca1981cf4ac9a5', 427894, 115, 4518, 127, 5294, '1', '2026-11-28 10:27:37.584133+00', '2026-11-28 10:27:37.584133+00', DEFAULT, 2, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (13, 'SiliconStrip_Alignment/tiny/000007_a1eded50.root', 'a1eded50c5fe472fa387db9c26217d9b', 664262, 100, 3122, 115, 4518, '1', '2026-11-28 10:27:37.584133+00', '2026-11-28 10:27:37.584133+00', DEFAULT, 2, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (14, 'SiliconStrip_Alignment/tiny/000006_c58a3d81.root', 'c58a3d81430fa65020736c309a282155', 810123, 83, 690, 100, 3122, '1', '2026-11-28 10:27:37.584133+00', '2026-11-28 10:27:37.584133+00', DEFAULT, 2, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (15, 'SiliconStrip_Alignment/tiny/000005_8aa555ad.root', '8aa555ad0dad25f80ac515f02d9df075', 568893, 63, 244, 83, 690, '1', '2026-11-28 10:27:37.584133+00', '2026-11-28 10:27:37.584133+00', DEFAULT, 2, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (16, 'SiliconStrip_Alignment/tiny/000004_feb71254.root', 'feb71254c4ba7ef292618634b093efc4', 1044313, 53, 1028, 63, 244, '1', '2026-11-28 10:27:37.584133+00', '2026-11-28 10:27:37.584133+00', DEFAULT, 2, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (17, 'SiliconStrip_Alignment/tiny/000003_3ee49926.root', '3ee49926e2c167a36cf5a02c9fec4f23', 258609, 42, 6065, 53, 1028, '1', '2026-11-28 10:27:37.584133+00', '2026-11-28 10:27:37.584133+00', DEFAULT, 2, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (18, 'SiliconStrip_Alignment/tiny/000002_e6c4d109.root', 'e6c4d1096608e348dc4136438e05ed7c', 946229, 25, 2144, 42, 6065, '1', '2026-11-28 10:27:37.584133+00', '2026-11-28 10:27:37.584133+00', DEFAULT, 2, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (19, 'SiliconStrip_Alignment/tiny/000001_a5d4f03d.root', 'a5d4f03d7c0f4e55f8a96311bc11b10d', 680247, 16, 2772, 25, 2144, '1', '2026-11-28 10:27:37.584133+00', '2026-11-28 10:27:37.584133+00', DEFAULT, 2, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (20, 'SiliconStrip_Alignment/tiny/000000_775bd7bb.root', '775bd7bb0dbedcf18439cc2e5639ae10', 489893, 1, 0, 16, 2772, '1', '2026-11-28 10:27:37.584133+00', '2026-11-28 10:27:37.584133+00', DEFAULT, 2, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (21, 'DriftChamber_Alignment/tiny/000009_b86633fc.root', 'b86633fce29f94aa76cda53e3943be2e', 756299, 139, 353, 9223372036854775807, 9223372036854775807, '1', '2026-11-28 10:27:37.585499+00', '2026-11-28 10:27:37.585499+00', DEFAULT, 3, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (22, 'DriftChamber_Alignment/tiny/000008_32e58ede.root', '32e58ede2a23e394bad998db039db8c8', 209472, 127, 995, 136, 8229, '1', '2026-11-28 10:27:37.585499+00', '2026-11-28 10:27:37.585499+00', DEFAULT, 3, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (23, 'DriftChamber_Alignment/tiny/000007_fd85608d.root', 'fd85608d10ef64863f839634838c6836', 1039422, 112, 7936, 127, 995, '1', '2026-11-28 10:27:37.585499+00', '2026-11-28 10:27:37.585499+00', DEFAULT, 3, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (24, 'DriftChamber_Alignment/tiny/000006_af2bfb64.root', 'af2bfb649a1c679e9b2501cbb6896c28', 718503, 97, 4906, 112, 7936, '1', '2026-11-28 10:27:37.585499+00', '2026-11-28 10:27:37.585499+00', DEFAULT, 3, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (25, 'DriftChamber_Alignment/tiny/000005_dcf3ef06.root', 'dcf3ef066c28dfcecb410d51a05b202c', 906022, 76, 1122, 97, 4906, '1', '2026-11-28 10:27:37.585499+00', '2026-11-28 10:27:37.585499+00', DEFAULT, 3, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (26, 'DriftChamber_Alignment/tiny/000004_942f7ac4.root', '942f7ac4d788c22ef66ddc6142133174', 607967, 58, 2159, 76, 1122, '1', '2026-11-28 10:27:37.585499+00', '2026-11-28 10:27:37.585499+00', DEFAULT, 3, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (27, 'DriftChamber_Alignment/tiny/000003_61bb20df.root', '61bb20df753852d00ba0a74e62459b16', 401306, 47, 8637, 58, 2159, '1', '2026-11-28 10:27:37.585499+00', '2026-11-28 10:27:37.585499+00', DEFAULT, 3, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (28, 'DriftChamber_Alignment/tiny/000002_ad895de7.root', 'ad895de734fa963cc2e5e91536e2d9dd', 711805, 30, 9498, 47, 8637, '1', '2026-11-28 10:27:37.585499+00', '2026-11-28 10:27:37.585499+00', DEFAULT, 3, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (29, 'DriftChamber_Alignment/tiny/000001_d6b72d67.root', 'd6b72d670ce1df853c1118c0622ec7bd', 880474, 16, 7179, 30, 9498, '1', '2026-11-28 10:27:37.585499+00', '2026-11-28 10:27:37.585499+00', DEFAULT, 3, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (30, 'DriftChamber_Alignment/tiny/000000_d78edd8c.root', 'd78edd8c8606c0f9ea572a3887b1a042', 883925, 1, 0, 16, 7179, '1', '2026-11-28 10:27:37.585499+00', '2026-11-28 10:27:37.585499+00', DEFAULT, 3, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (31, 'TimeProjection_Alignment/tiny/000009_845a637e.root', '845a637e97231e38dcc50d00d36d8667', 543118, 242, 4269, 9223372036854775807, 9223372036854775807, '1', '2026-11-28 10:27:37.58682+00', '2026-11-28 10:27:37.58682+00', DEFAULT, 4, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (32, 'TimeProjection_Alignment/tiny/000008_3eceba36.root', '3eceba36c092132302ba805ce8233df8', 258259, 216, 5600, 242, 4269, '1', '2026-11-28 10:27:37.58682+00', '2026-11-28 10:27:37.58682+00', DEFAULT, 4, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (33, 'TimeProjection_Alignment/tiny/000007_3cceffe1.root', '3cceffe1d4da440284b21c008c35c077', 250071, 184, 5126, 216, 5600, '1', '2026-11-28 10:27:37.58682+00', '2026-11-28 10:27:37.58682+00', DEFAULT, 4, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (34, 'TimeProjection_Alignment/tiny/000006_3dee020a.root', '3dee020ac76e72dc9551c8ce758985b6', 254664, 162, 1977, 184, 5126, '1', '2026-11-28 10:27:37.58682+00', '2026-11-28 10:27:37.58682+00', DEFAULT, 4, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (35, 'TimeProjection_Alignment/tiny/000005_5a16be21.root', '5a16be219a01814468433e5da53d4f2d', 370003, 141, 1433, 162, 1977, '1', '2026-11-28 10:27:37.58682+00', '2026-11-28 10:27:37.58682+00', DEFAULT, 4, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (36, 'TimeProjection_Alignment/tiny/000004_c458eda3.root', 'c458eda3a1f8b506fb993775cdf1463c', 805238, 116, 7512, 141, 1433, '1', '2026-11-28 10:27:37.58682+00', '2026-11-28 10:27:37.58682+00', DEFAULT, 4, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (37, 'TimeProjection_Alignment/tiny/000003_3234be4f.root', '3234be4f175d29e99ac5c3e41a01dc19', 206643, 77, 377, 110, 7916, '1', '2026-11-28 10:27:37.58682+00', '2026-11-28 10:27:37.58682+00', DEFAULT, 4, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (38, 'TimeProjection_Alignment/tiny/000002_155a9964.root', '155a99643cd799a6c41863e13ae3369f', 88465, 52, 1428, 77, 377, '1', '2026-11-28 10:27:37.58682+00', '2026-11-28 10:27:37.58682+00', DEFAULT, 4, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (39, 'TimeProjection_Alignment/tiny/000001_8599c160.root', '8599c1601c8ddbabc06fe7346d5cb159', 548228, 19, 4173, 52, 1428, '1', '2026-11-28 10:27:37.58682+00', '2026-11-28 10:27:37.58682+00', DEFAULT, 4, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (40, 'TimeProjection_Alignment/tiny/000000_de7af95c.root', 'de7af95c60b87ff9c17c06da48049850', 912279, 1, 0, 19, 4173, '1', '2026-11-28 10:27:37.58682+00', '2026-11-28 10:27:37.58682+00', DEFAULT, 4, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (41, 'TransitionRadiation_Alignment/tiny/000009_c3e09a07.root', 'c3e09a077eac44b748c395b9d22c182e', 803313, 485, 1644, 9223372036854775807, 9223372036854775807, '1', '2026-11-28 10:27:37.59005+00', '2026-11-28 10:27:37.59005+00', DEFAULT, 5, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (42, 'TransitionRadiation_Alignment/tiny/000008_395e251d.root', '395e251dcb5ce8da001fae53dca0ef7c', 235978, 436, 4233, 485, 1644, '1', '2026-11-28 10:27:37.59005+00', '2026-11-28 10:27:37.59005+00', DEFAULT, 5, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (43, 'TransitionRadiation_Alignment/tiny/000007_ec2dcce7.root', 'ec2dcce73d214894bfc5b8e965d35307', 968388, 382, 2942, 427, 2338, '1', '2026-11-28 10:27:37.59005+00', '2026-11-28 10:27:37.59005+00', DEFAULT, 5, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (44, 'TransitionRadiation_Alignment/tiny/000006_314f793b.root', '314f793b999489722496e2e87fa7318e', 202975, 329, 2701, 382, 2942, '1', '2026-11-28 10:27:37.59005+00', '2026-11-28 10:27:37.59005+00', DEFAULT, 5, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (45, 'TransitionRadiation_Alignment/tiny/000005_9b7e7fcc.root', '9b7e7fcc909dc4e5ee5f419fdd4aefe2', 637903, 263, 3309, 329, 2701, '1', '2026-11-28 10:27:37.59005+00', '2026-11-28 10:27:37.59005+00', DEFAULT, 5, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (46, 'TransitionRadiation_Alignment/tiny/000004_16beb110.root', '16beb1109a73d473ab23242fc9c589f6', 94163, 213, 5634, 263, 3309, '1', '2026-11-28 10:27:37.59005+00', '2026-11-28 10:27:37.59005+00', DEFAULT, 5, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (47, 'TransitionRadiation_Alignment/tiny/000003_5587a00b.root', '5587a00bafb5058cb1c3de73cb686c8a', 351330, 163, 3409, 213, 5634, '1', '2026-11-28 10:27:37.59005+00', '2026-11-28 10:27:37.59005+00', DEFAULT, 5, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (48, 'TransitionRadiation_Alignment/tiny/000002_56f787c6.root', '56f787c6d7f8e5fa3e29b3b19f591ebb', 357216, 92, 1073, 152, 5439, '1', '2026-11-28 10:27:37.59005+00', '2026-11-28 10:27:37.59005+00', DEFAULT, 5, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (49, 'TransitionRadiation_Alignment/tiny/000001_9773574d.root', '9773574d8cf2ee0c2dd5d11a75dbc603', 621341, 48, 2445, 92, 1073, '1', '2026-11-28 10:27:37.59005+00', '2026-11-28 10:27:37.59005+00', DEFAULT, 5, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (50, 'TransitionRadiation_Alignment/tiny/000000_998a336c.root', '998a336c4b8bb7771c184fd0bc9aa46a', 629899, 1, 0, 48, 2445, '1', '2026-11-28 10:27:37.59005+00', '2026-11-28 10:27:37.59005+00', DEFAULT, 5, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (51, 'TimeOfFlight_Alignment/tiny/000009_167dd8d1.root', '167dd8d197acf799eae7ea2236247695', 93125, 118, 2478, 9223372036854775807, 9223372036854775807, '1', '2026-11-28 10:27:37.591294+00', '2026-11-28 10:27:37.591294+00', DEFAULT, 6, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (52, 'TimeOfFlight_Alignment/tiny/000008_519b7fae.root', '519b7faecf82fdaa66947d5e74c950d4', 335263, 105, 2176, 118, 2478, '1', '2026-11-28 10:27:37.591294+00', '2026-11-28 10:27:37.591294+00', DEFAULT, 6, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (53, 'TimeOfFlight_Alignment/tiny/000007_2255c460.root', '2255c4601d7b2791a396f577c52fc414', 141636, 89, 3839, 105, 2176, '1', '2026-11-28 10:27:37.591294+00', '2026-11-28 10:27:37.591294+00', DEFAULT, 6, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (54, 'TimeOfFlight_Alignment/tiny/000006_5ef532bb.root', '5ef532bba4af08d4fbbf2ca59543c3fe', 389947, 68, 8509, 89, 3839, '1', '2026-11-28 10:27:37.591294+00', '2026-11-28 10:27:37.591294+00', DEFAULT, 6, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (55, 'TimeOfFlight_Alignment/tiny/000005_2be916cb.root', '2be916cb440b94666094a68d481ac650', 180857, 56, 3898, 68, 8509, '1', '2026-11-28 10:27:37.591294+00', '2026-11-28 10:27:37.591294+00', DEFAULT, 6, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (56, 'TimeOfFlight_Alignment/tiny/000004_c270054a.root', 'c270054a40f3d9b383fb565f4b0f7a84', 797416, 47, 5531, 56, 3898, '1', '2026-11-28 10:27:37.591294+00', '2026-11-28 10:27:37.591294+00', DEFAULT, 6, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (57, 'TimeOfFlight_Alignment/tiny/000003_4f731055.root', '4f7310558686cfb7bf77a8433041e7da', 326425, 34, 4400, 47, 5531, '1', '2026-11-28 10:27:37.591294+00', '2026-11-28 10:27:37.591294+00', DEFAULT, 6, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (58, 'TimeOfFlight_Alignment/tiny/000002_7a01321c.root', '7a01321c6fc619bdc5b113a59f290364', 500731, 21, 1792, 31, 5911, '1', '2026-11-28 10:27:37.591294+00', '2026-11-28 10:27:37.591294+00', DEFAULT, 6, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (59, 'TimeOfFlight_Alignment/tiny/000001_240a3b20.root', '240a3b202b210be077d0fb7384dc905c', 148619, 10, 890, 21, 1792, '1', '2026-11-28 10:27:37.591294+00', '2026-11-28 10:27:37.591294+00', DEFAULT, 6, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (60, 'TimeOfFlight_Alignment/tiny/000000_ba5cb19d.root', 'ba5cb19daf779662b7a9301839475011', 764339, 1, 0, 10, 890, '1', '2026-11-28 10:27:37.591294+00', '2026-11-28 10:27:37.591294+00', DEFAULT, 6, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (61, 'Cherenkov_Alignment/tiny/000009_21aa2660.root', '21aa26602929c1bc907e2900f701e736', 138890, 268, 7670, 9223372036854775807, 9223372036854775807, '1', '2026-11-28 10:27:37.595118+00', '2026-11-28 10:27:37.595118+00', DEFAULT, 7, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (62, 'Cherenkov_Alignment/tiny/000008_55206b27.root', '55206b274daa037860d593d6111a8157', 349678, 232, 9153, 268, 7670, '1', '2026-11-28 10:27:37.595118+00', '2026-11-28 10:27:37.595118+00', DEFAULT, 7, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (63, 'Cherenkov_Alignment/tiny/000007_1998bae5.root', '1998bae54bfe8be42b3d84e53fb80deb', 105843, 200, 4636, 232, 9153, '1', '2026-11-28 10:27:37.595118+00', '2026-11-28 10:27:37.595118+00', DEFAULT, 7, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (64, 'Cherenkov_Alignment/tiny/000006_2fd09500.root', '2fd09500f18432919c5ca048c1fa219c', 196849, 166, 1431, 200, 4636, '1', '2026-11-28 10:27:37.595118+00', '2026-11-28 10:27:37.595118+00', DEFAULT, 7, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (65, 'Cherenkov_Alignment/tiny/000005_6a635039.root', '6a635039c939b3fb1bfa351d4f3f91bf', 436765, 144, 2172, 166, 1431, '1', '2026-11-28 10:27:37.595118+00', '2026-11-28 10:27:37.595118+00', DEFAULT, 7, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (66, 'Cherenkov_Alignment/tiny/000004_f471880d.root', 'f471880d4be4abb2e5a410c360d1ed33', 1002240, 114, 8898, 144, 2172, '1', '2026-11-28 10:27:37.595118+00', '2026-11-28 10:27:37.595118+00', DEFAULT, 7, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (67, 'Cherenkov_Alignment/tiny/000003_36702f1c.root', '36702f1cfad0d2199a1b4df3d064a0e0', 223978, 92, 1941, 114, 8898, '1', '2026-11-28 10:27:37.595118+00', '2026-11-28 10:27:37.595118+00', DEFAULT, 7, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (68, 'Cherenkov_Alignment/tiny/000002_4a98666c.root', '4a98666cb5742fcf1ab0d9ea32f42efe', 306542, 55, 3836, 92, 1941, '1', '2026-11-28 10:27:37.595118+00', '2026-11-28 10:27:37.595118+00', DEFAULT, 7, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (69, 'Cherenkov_Alignment/tiny/000001_123a19d4.root', '123a19d43ea9d6cb9fd6df856c8a8dde', 75657, 27, 1583, 55, 3836, '1', '2026-11-28 10:27:37.595118+00', '2026-11-28 10:27:37.595118+00', DEFAULT, 7, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (70, 'Cherenkov_Alignment/tiny/000000_ee2652e0.root', 'ee2652e078c5aa51053a448866514d2a', 976461, 1, 0, 27, 1583, '1', '2026-11-28 10:27:37.595118+00', '2026-11-28 10:27:37.595118+00', DEFAULT, 7, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (71, 'ElectromagneticCalorimeter_Alignment/tiny/000009_8e1f4b8f.root', '8e1f4b8fcc7e9cb04a29934c670e2bc5', 583132, 486, 2550, 9223372036854775807, 9223372036854775807, '1', '2026-11-28 10:27:37.596245+00', '2026-11-28 10:27:37.596245+00', DEFAULT, 8, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (72, 'ElectromagneticCalorimeter_Alignment/tiny/000008_9897f8da.root', '9897f8da7c82ce5ee1340380b22590af', 626023, 431, 2108, 486, 2550, '1', '2026-11-28 10:27:37.596245+00', '2026-11-28 10:27:37.596245+00', DEFAULT, 8, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (73, 'ElectromagneticCalorimeter_Alignment/tiny/000007_d4f5365c.root', 'd4f5365c331f61e8ddf6cf5de225bb06', 873275, 383, 2502, 431, 2108, '1', '2026-11-28 10:27:37.596245+00', '2026-11-28 10:27:37.596245+00', DEFAULT, 8, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (74, 'ElectromagneticCalorimeter_Alignment/tiny/000006_bbab0400.root', 'bbab04007dca41c04f038aacd378d3ab', 769688, 328, 2419, 383, 2502, '1', '2026-11-28 10:27:37.596245+00', '2026-11-28 10:27:37.596245+00', DEFAULT, 8, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (75, 'ElectromagneticCalorimeter_Alignment/tiny/000005_1232e34f.root', '1232e34f88b6919bd4ef569f1686aa51', 75542, 289, 1718, 328, 2419, '1', '2026-11-28 10:27:37.596245+00', '2026-11-28 10:27:37.596245+00', DEFAULT, 8, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (76, 'ElectromagneticCalorimeter_Alignment/tiny/000004_a6a4bee3.root', 'a6a4bee32d0b7aee14178af67ec4991a', 683571, 226, 853, 289, 1718, '1', '2026-11-28 10:27:37.596245+00', '2026-11-28 10:27:37.596245+00', DEFAULT, 8, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (77, 'ElectromagneticCalorimeter_Alignment/tiny/000003_44911142.root', '44911142024628e9aaffdfe9bb97a9b2', 281849, 173, 154, 226, 853, '1', '2026-11-28 10:27:37.596245+00', '2026-11-28 10:27:37.596245+00', DEFAULT, 8, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (78, 'ElectromagneticCalorimeter_Alignment/tiny/000002_045cf113.root', '045cf11374e39f7efbae5c580623df4d', 18871, 116, 4556, 173, 154, '1', '2026-11-28 10:27:37.596245+00', '2026-11-28 10:27:37.596245+00', DEFAULT, 8, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (79, 'ElectromagneticCalorimeter_Alignment/tiny/000001_2264ad8b.root', '2264ad8b72868730d09bb1def8ae5df6', 141874, 61, 2113, 116, 4556, '1', '2026-11-28 10:27:37.596245+00', '2026-11-28 10:27:37.596245+00', DEFAULT, 8, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (80, 'ElectromagneticCalorimeter_Alignment/tiny/000000_b09c00b9.root', 'b09c00b931fcbdf63a83ed93342bb92f', 724392, 1, 0, 61, 2113, '1', '2026-11-28 10:27:37.596245+00', '2026-11-28 10:27:37.596245+00', DEFAULT, 8, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (81, 'HadronicCalorimeter_Alignment/tiny/000009_736d3de5.root', '736d3de5c35405af5dac3c3358d19167', 473787, 267, 1392, 9223372036854775807, 9223372036854775807, '1', '2026-11-28 10:27:37.59754+00', '2026-11-28 10:27:37.59754+00', DEFAULT, 9, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (82, 'HadronicCalorimeter_Alignment/tiny/000008_43ef4d72.root', '43ef4d72b2826f74cbf55d5df6ab4250', 279260, 232, 7705, 267, 1392, '1', '2026-11-28 10:27:37.59754+00', '2026-11-28 10:27:37.59754+00', DEFAULT, 9, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (83, 'HadronicCalorimeter_Alignment/tiny/000007_a53d6955.root', 'a53d695549bd1edefbd14ad65fd3f66c', 677822, 212, 3047, 232, 7705, '1', '2026-11-28 10:27:37.59754+00', '2026-11-28 10:27:37.59754+00', DEFAULT, 9, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (84, 'HadronicCalorimeter_Alignment/tiny/000006_5f222a59.root', '5f222a5984f46c85e7addf0c6dec7335', 390666, 185, 2530, 212, 3047, '1', '2026-11-28 10:27:37.59754+00', '2026-11-28 10:27:37.59754+00', DEFAULT, 9, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (85, 'HadronicCalorimeter_Alignment/tiny/000005_56d69de7.root', '56d69de71ce4d6df3cd8278c92ea8580', 356689, 164, 5496, 185, 2530, '1', '2026-11-28 10:27:37.59754+00', '2026-11-28 10:27:37.59754+00', DEFAULT, 9, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (86, 'HadronicCalorimeter_Alignment/tiny/000004_20b40f63.root', '20b40f6373d75785dd84ce1240358a36', 134952, 139, 4642, 164, 5496, '1', '2026-11-28 10:27:37.59754+00', '2026-11-28 10:27:37.59754+00', DEFAULT, 9, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (87, 'HadronicCalorimeter_Alignment/tiny/000003_acf2043f.root', 'acf2043fc3896a4c26851ebcdf46b663', 709384, 100, 3918, 139, 4642, '1', '2026-11-28 10:27:37.59754+00', '2026-11-28 10:27:37.59754+00', DEFAULT, 9, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (88, 'HadronicCalorimeter_Alignment/tiny/000002_739caddd.root', '739cadddb0445a05e8f4a992dce6949b', 474546, 63, 2336, 100, 3918, '1', '2026-11-28 10:27:37.59754+00', '2026-11-28 10:27:37.59754+00', DEFAULT, 9, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (89, 'HadronicCalorimeter_Alignment/tiny/000001_404d5d21.root', '404d5d21e31245d20496e938746018c2', 264381, 33, 5256, 63, 2336, '1', '2026-11-28 10:27:37.59754+00', '2026-11-28 10:27:37.59754+00', DEFAULT, 9, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (90, 'HadronicCalorimeter_Alignment/tiny/000000_49286431.root', '492864318cd1012010e5eff14cc0e07c', 300654, 1, 0, 33, 5256, '1', '2026-11-28 10:27:37.59754+00', '2026-11-28 10:27:37.59754+00', DEFAULT, 9, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (91, 'ZeroDegreeCalorimeter_Alignment/tiny/000009_6f29a107.root', '6f29a107b97b814530bc82ad15540637', 456322, 250, 7937, 9223372036854775807, 9223372036854775807, '1', '2026-11-28 10:27:37.598259+00', '2026-11-28 10:27:37.598259+00', DEFAULT, 10, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (92, 'ZeroDegreeCalorimeter_Alignment/tiny/000008_b85b80b7.root', 'b85b80b7843507f6f68e999f558318f7', 756128, 225, 7844, 250, 7937, '1', '2026-11-28 10:27:37.598259+00', '2026-11-28 10:27:37.598259+00', DEFAULT, 10, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (93, 'ZeroDegreeCalorimeter_Alignment/tiny/000007_a80e7bb5.root', 'a80e7bb5dc0c2a4e5f3f58b5135fe532', 689359, 201, 9269, 225, 7844, '1', '2026-11-28 10:27:37.598259+00', '2026-11-28 10:27:37.598259+00', DEFAULT, 10, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (94, 'ZeroDegreeCalorimeter_Alignment/tiny/000006_63981e84.root', '63981e849788808429c7fb5c60dab3ae', 408937, 165, 4465, 201, 9269, '1', '2026-11-28 10:27:37.598259+00', '2026-11-28 10:27:37.598259+00', DEFAULT, 10, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (95, 'ZeroDegreeCalorimeter_Alignment/tiny/000005_0d93f7e5.root', '0d93f7e5a8ecaa71c7a7849352142b52', 56615, 137, 1560, 165, 4465, '1', '2026-11-28 10:27:37.598259+00', '2026-11-28 10:27:37.598259+00', DEFAULT, 10, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (96, 'ZeroDegreeCalorimeter_Alignment/tiny/000004_97af5d6d.root', '97af5d6d5b3476de3e1119a94e020f62', 622301, 112, 6320, 137, 1560, '1', '2026-11-28 10:27:37.598259+00', '2026-11-28 10:27:37.598259+00', DEFAULT, 10, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (97, 'ZeroDegreeCalorimeter_Alignment/tiny/000003_f5ef820c.root', 'f5ef820c0f2bbf1ef22f69aa926f57a6', 1008352, 88, 2423, 112, 6320, '1', '2026-11-28 10:27:37.598259+00', '2026-11-28 10:27:37.598259+00', DEFAULT, 10, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (98, 'ZeroDegreeCalorimeter_Alignment/tiny/000002_540e27a0.root', '540e27a0e5a37633fef38a157561a64e', 345290, 55, 6152, 88, 2423, '1', '2026-11-28 10:27:37.598259+00', '2026-11-28 10:27:37.598259+00', DEFAULT, 10, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (99, 'ZeroDegreeCalorimeter_Alignment/tiny/000001_80b7d7ac.root', '80b7d7ac64b73b752e4ddc089e61aefa', 528229, 34, 4247, 55, 6152, '1', '2026-11-28 10:27:37.598259+00', '2026-11-28 10:27:37.598259+00', DEFAULT, 10, 1, NULL, NULL);
-INSERT INTO public."PayloadIOV" VALUES (100, 'ZeroDegreeCalorimeter_Alignment/tiny/000000_0129ce2d.root', '0129ce2dd278faff874e8e01e51725ac', 5764, 1, 0, 34, 4247, '1', '2026-11-28 10:27:37.598259+00', '2026-11-28 10:27:37.598259+00', DEFAULT, 10, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (1, 'Pixel_Alignment/tiny/000009_404d47e7.root', '404d47e78029af52d806b8013d40aa82', 264380, 137, 6129, 9223372036854775807, 9223372036854775807, '1', '2026-11-28 10:44:03.734353+00', '2026-11-28 10:44:03.734353+00', DEFAULT, 1, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (2, 'Pixel_Alignment/tiny/000008_00f5e933.root', '00f5e933ae9b61ac45a713f529461f07', 4934, 117, 681, 137, 6129, '1', '2026-11-28 10:44:03.734353+00', '2026-11-28 10:44:03.734353+00', DEFAULT, 1, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (3, 'Pixel_Alignment/tiny/000007_c074f2a8.root', 'c074f2a8dc324b97c2bba7a32596b6c5', 789303, 103, 2391, 117, 681, '1', '2026-11-28 10:44:03.734353+00', '2026-11-28 10:44:03.734353+00', DEFAULT, 1, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (4, 'Pixel_Alignment/tiny/000006_f23b936d.root', 'f23b936d90f6d2afe68304daceaddbfa', 993185, 91, 1381, 103, 2391, '1', '2026-11-28 10:44:03.734353+00', '2026-11-28 10:44:03.734353+00', DEFAULT, 1, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (5, 'Pixel_Alignment/tiny/000005_63d33bbf.root', '63d33bbfa441f3d02ba1fa08ba405cf0', 409883, 74, 2501, 91, 1381, '1', '2026-11-28 10:44:03.734353+00', '2026-11-28 10:44:03.734353+00', DEFAULT, 1, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (6, 'Pixel_Alignment/tiny/000004_ab87a14d.root', 'ab87a14dbb166546bdac1df14b6efbb2', 703586, 56, 4528, 74, 2501, '1', '2026-11-28 10:44:03.734353+00', '2026-11-28 10:44:03.734353+00', DEFAULT, 1, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (7, 'Pixel_Alignment/tiny/000003_574659e3.root', '574659e3921f4a86ecc8b40060ade15c', 358477, 43, 1570, 56, 4528, '1', '2026-11-28 10:44:03.734353+00', '2026-11-28 10:44:03.734353+00', DEFAULT, 1, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (8, 'Pixel_Alignment/tiny/000002_e61d2867.root', 'e61d28673cce2846eaaba79fe018f73b', 943546, 25, 3014, 43, 1570, '1', '2026-11-28 10:44:03.734353+00', '2026-11-28 10:44:03.734353+00', DEFAULT, 1, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (9, 'Pixel_Alignment/tiny/000001_1d77ee60.root', '1d77ee60fef92392ddb149135374180c', 121702, 14, 2459, 25, 3014, '1', '2026-11-28 10:44:03.734353+00', '2026-11-28 10:44:03.734353+00', DEFAULT, 1, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (10, 'Pixel_Alignment/tiny/000000_dcd93f5b.root', 'dcd93f5b105faddf594ee445f50aeac9', 905595, 1, 0, 14, 2459, '1', '2026-11-28 10:44:03.734353+00', '2026-11-28 10:44:03.734353+00', DEFAULT, 1, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (11, 'SiliconStrip_Alignment/tiny/000009_cd1d7bcc.root', 'cd1d7bccea95d6fe0236edf6c27eca6f', 841151, 127, 5294, 9223372036854775807, 9223372036854775807, '1', '2026-11-28 10:44:03.740578+00', '2026-11-28 10:44:03.740578+00', DEFAULT, 2, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (12, 'SiliconStrip_Alignment/tiny/000008_6838e4fa.root', '6838e4fa0d22e19987ca1981cf4ac9a5', 427894, 115, 4518, 127, 5294, '1', '2026-11-28 10:44:03.740578+00', '2026-11-28 10:44:03.740578+00', DEFAULT, 2, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (13, 'SiliconStrip_Alignment/tiny/000007_a1eded50.root', 'a1eded50c5fe472fa387db9c26217d9b', 664262, 100, 3122, 115, 4518, '1', '2026-11-28 10:44:03.740578+00', '2026-11-28 10:44:03.740578+00', DEFAULT, 2, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (14, 'SiliconStrip_Alignment/tiny/000006_c58a3d81.root', 'c58a3d81430fa65020736c309a282155', 810123, 83, 690, 100, 3122, '1', '2026-11-28 10:44:03.740578+00', '2026-11-28 10:44:03.740578+00', DEFAULT, 2, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (15, 'SiliconStrip_Alignment/tiny/000005_8aa555ad.root', '8aa555ad0dad25f80ac515f02d9df075', 568893, 63, 244, 83, 690, '1', '2026-11-28 10:44:03.740578+00', '2026-11-28 10:44:03.740578+00', DEFAULT, 2, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (16, 'SiliconStrip_Alignment/tiny/000004_feb71254.root', 'feb71254c4ba7ef292618634b093efc4', 1044313, 53, 1028, 63, 244, '1', '2026-11-28 10:44:03.740578+00', '2026-11-28 10:44:03.740578+00', DEFAULT, 2, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (17, 'SiliconStrip_Alignment/tiny/000003_3ee49926.root', '3ee49926e2c167a36cf5a02c9fec4f23', 258609, 42, 6065, 53, 1028, '1', '2026-11-28 10:44:03.740578+00', '2026-11-28 10:44:03.740578+00', DEFAULT, 2, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (18, 'SiliconStrip_Alignment/tiny/000002_e6c4d109.root', 'e6c4d1096608e348dc4136438e05ed7c', 946229, 25, 2144, 42, 6065, '1', '2026-11-28 10:44:03.740578+00', '2026-11-28 10:44:03.740578+00', DEFAULT, 2, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (19, 'SiliconStrip_Alignment/tiny/000001_a5d4f03d.root', 'a5d4f03d7c0f4e55f8a96311bc11b10d', 680247, 16, 2772, 25, 2144, '1', '2026-11-28 10:44:03.740578+00', '2026-11-28 10:44:03.740578+00', DEFAULT, 2, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (20, 'SiliconStrip_Alignment/tiny/000000_775bd7bb.root', '775bd7bb0dbedcf18439cc2e5639ae10', 489893, 1, 0, 16, 2772, '1', '2026-11-28 10:44:03.740578+00', '2026-11-28 10:44:03.740578+00', DEFAULT, 2, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (21, 'DriftChamber_Alignment/tiny/000009_b86633fc.root', 'b86633fce29f94aa76cda53e3943be2e', 756299, 139, 353, 9223372036854775807, 9223372036854775807, '1', '2026-11-28 10:44:03.741292+00', '2026-11-28 10:44:03.741292+00', DEFAULT, 3, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (22, 'DriftChamber_Alignment/tiny/000008_32e58ede.root', '32e58ede2a23e394bad998db039db8c8', 209472, 127, 995, 136, 8229, '1', '2026-11-28 10:44:03.741292+00', '2026-11-28 10:44:03.741292+00', DEFAULT, 3, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (23, 'DriftChamber_Alignment/tiny/000007_fd85608d.root', 'fd85608d10ef64863f839634838c6836', 1039422, 112, 7936, 127, 995, '1', '2026-11-28 10:44:03.741292+00', '2026-11-28 10:44:03.741292+00', DEFAULT, 3, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (24, 'DriftChamber_Alignment/tiny/000006_af2bfb64.root', 'af2bfb649a1c679e9b2501cbb6896c28', 718503, 97, 4906, 112, 7936, '1', '2026-11-28 10:44:03.741292+00', '2026-11-28 10:44:03.741292+00', DEFAULT, 3, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (25, 'DriftChamber_Alignment/tiny/000005_dcf3ef06.root', 'dcf3ef066c28dfcecb410d51a05b202c', 906022, 76, 1122, 97, 4906, '1', '2026-11-28 10:44:03.741292+00', '2026-11-28 10:44:03.741292+00', DEFAULT, 3, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (26, 'DriftChamber_Alignment/tiny/000004_942f7ac4.root', '942f7ac4d788c22ef66ddc6142133174', 607967, 58, 2159, 76, 1122, '1', '2026-11-28 10:44:03.741292+00', '2026-11-28 10:44:03.741292+00', DEFAULT, 3, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (27, 'DriftChamber_Alignment/tiny/000003_61bb20df.root', '61bb20df753852d00ba0a74e62459b16', 401306, 47, 8637, 58, 2159, '1', '2026-11-28 10:44:03.741292+00', '2026-11-28 10:44:03.741292+00', DEFAULT, 3, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (28, 'DriftChamber_Alignment/tiny/000002_ad895de7.root', 'ad895de734fa963cc2e5e91536e2d9dd', 711805, 30, 9498, 47, 8637, '1', '2026-11-28 10:44:03.741292+00', '2026-11-28 10:44:03.741292+00', DEFAULT, 3, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (29, 'DriftChamber_Alignment/tiny/000001_d6b72d67.root', 'd6b72d670ce1df853c1118c0622ec7bd', 880474, 16, 7179, 30, 9498, '1', '2026-11-28 10:44:03.741292+00', '2026-11-28 10:44:03.741292+00', DEFAULT, 3, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (30, 'DriftChamber_Alignment/tiny/000000_d78edd8c.root', 'd78edd8c8606c0f9ea572a3887b1a042', 883925, 1, 0, 16, 7179, '1', '2026-11-28 10:44:03.741292+00', '2026-11-28 10:44:03.741292+00', DEFAULT, 3, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (31, 'TimeProjection_Alignment/tiny/000009_845a637e.root', '845a637e97231e38dcc50d00d36d8667', 543118, 242, 4269, 9223372036854775807, 9223372036854775807, '1', '2026-11-28 10:44:03.742618+00', '2026-11-28 10:44:03.742618+00', DEFAULT, 4, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (32, 'TimeProjection_Alignment/tiny/000008_3eceba36.root', '3eceba36c092132302ba805ce8233df8', 258259, 216, 5600, 242, 4269, '1', '2026-11-28 10:44:03.742618+00', '2026-11-28 10:44:03.742618+00', DEFAULT, 4, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (33, 'TimeProjection_Alignment/tiny/000007_3cceffe1.root', '3cceffe1d4da440284b21c008c35c077', 250071, 184, 5126, 216, 5600, '1', '2026-11-28 10:44:03.742618+00', '2026-11-28 10:44:03.742618+00', DEFAULT, 4, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (34, 'TimeProjection_Alignment/tiny/000006_3dee020a.root', '3dee020ac76e72dc9551c8ce758985b6', 254664, 162, 1977, 184, 5126, '1', '2026-11-28 10:44:03.742618+00', '2026-11-28 10:44:03.742618+00', DEFAULT, 4, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (35, 'TimeProjection_Alignment/tiny/000005_5a16be21.root', '5a16be219a01814468433e5da53d4f2d', 370003, 141, 1433, 162, 1977, '1', '2026-11-28 10:44:03.742618+00', '2026-11-28 10:44:03.742618+00', DEFAULT, 4, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (36, 'TimeProjection_Alignment/tiny/000004_c458eda3.root', 'c458eda3a1f8b506fb993775cdf1463c', 805238, 116, 7512, 141, 1433, '1', '2026-11-28 10:44:03.742618+00', '2026-11-28 10:44:03.742618+00', DEFAULT, 4, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (37, 'TimeProjection_Alignment/tiny/000003_3234be4f.root', '3234be4f175d29e99ac5c3e41a01dc19', 206643, 77, 377, 110, 7916, '1', '2026-11-28 10:44:03.742618+00', '2026-11-28 10:44:03.742618+00', DEFAULT, 4, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (38, 'TimeProjection_Alignment/tiny/000002_155a9964.root', '155a99643cd799a6c41863e13ae3369f', 88465, 52, 1428, 77, 377, '1', '2026-11-28 10:44:03.742618+00', '2026-11-28 10:44:03.742618+00', DEFAULT, 4, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (39, 'TimeProjection_Alignment/tiny/000001_8599c160.root', '8599c1601c8ddbabc06fe7346d5cb159', 548228, 19, 4173, 52, 1428, '1', '2026-11-28 10:44:03.742618+00', '2026-11-28 10:44:03.742618+00', DEFAULT, 4, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (40, 'TimeProjection_Alignment/tiny/000000_de7af95c.root', 'de7af95c60b87ff9c17c06da48049850', 912279, 1, 0, 19, 4173, '1', '2026-11-28 10:44:03.742618+00', '2026-11-28 10:44:03.742618+00', DEFAULT, 4, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (41, 'TransitionRadiation_Alignment/tiny/000009_c3e09a07.root', 'c3e09a077eac44b748c395b9d22c182e', 803313, 485, 1644, 9223372036854775807, 9223372036854775807, '1', '2026-11-28 10:44:03.743721+00', '2026-11-28 10:44:03.743721+00', DEFAULT, 5, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (42, 'TransitionRadiation_Alignment/tiny/000008_395e251d.root', '395e251dcb5ce8da001fae53dca0ef7c', 235978, 436, 4233, 485, 1644, '1', '2026-11-28 10:44:03.743721+00', '2026-11-28 10:44:03.743721+00', DEFAULT, 5, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (43, 'TransitionRadiation_Alignment/tiny/000007_ec2dcce7.root', 'ec2dcce73d214894bfc5b8e965d35307', 968388, 382, 2942, 427, 2338, '1', '2026-11-28 10:44:03.743721+00', '2026-11-28 10:44:03.743721+00', DEFAULT, 5, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (44, 'TransitionRadiation_Alignment/tiny/000006_314f793b.root', '314f793b999489722496e2e87fa7318e', 202975, 329, 2701, 382, 2942, '1', '2026-11-28 10:44:03.743721+00', '2026-11-28 10:44:03.743721+00', DEFAULT, 5, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (45, 'TransitionRadiation_Alignment/tiny/000005_9b7e7fcc.root', '9b7e7fcc909dc4e5ee5f419fdd4aefe2', 637903, 263, 3309, 329, 2701, '1', '2026-11-28 10:44:03.743721+00', '2026-11-28 10:44:03.743721+00', DEFAULT, 5, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (46, 'TransitionRadiation_Alignment/tiny/000004_16beb110.root', '16beb1109a73d473ab23242fc9c589f6', 94163, 213, 5634, 263, 3309, '1', '2026-11-28 10:44:03.743721+00', '2026-11-28 10:44:03.743721+00', DEFAULT, 5, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (47, 'TransitionRadiation_Alignment/tiny/000003_5587a00b.root', '5587a00bafb5058cb1c3de73cb686c8a', 351330, 163, 3409, 213, 5634, '1', '2026-11-28 10:44:03.743721+00', '2026-11-28 10:44:03.743721+00', DEFAULT, 5, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (48, 'TransitionRadiation_Alignment/tiny/000002_56f787c6.root', '56f787c6d7f8e5fa3e29b3b19f591ebb', 357216, 92, 1073, 152, 5439, '1', '2026-11-28 10:44:03.743721+00', '2026-11-28 10:44:03.743721+00', DEFAULT, 5, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (49, 'TransitionRadiation_Alignment/tiny/000001_9773574d.root', '9773574d8cf2ee0c2dd5d11a75dbc603', 621341, 48, 2445, 92, 1073, '1', '2026-11-28 10:44:03.743721+00', '2026-11-28 10:44:03.743721+00', DEFAULT, 5, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (50, 'TransitionRadiation_Alignment/tiny/000000_998a336c.root', '998a336c4b8bb7771c184fd0bc9aa46a', 629899, 1, 0, 48, 2445, '1', '2026-11-28 10:44:03.743721+00', '2026-11-28 10:44:03.743721+00', DEFAULT, 5, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (51, 'TimeOfFlight_Alignment/tiny/000009_167dd8d1.root', '167dd8d197acf799eae7ea2236247695', 93125, 118, 2478, 9223372036854775807, 9223372036854775807, '1', '2026-11-28 10:44:03.745237+00', '2026-11-28 10:44:03.745237+00', DEFAULT, 6, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (52, 'TimeOfFlight_Alignment/tiny/000008_519b7fae.root', '519b7faecf82fdaa66947d5e74c950d4', 335263, 105, 2176, 118, 2478, '1', '2026-11-28 10:44:03.745237+00', '2026-11-28 10:44:03.745237+00', DEFAULT, 6, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (53, 'TimeOfFlight_Alignment/tiny/000007_2255c460.root', '2255c4601d7b2791a396f577c52fc414', 141636, 89, 3839, 105, 2176, '1', '2026-11-28 10:44:03.745237+00', '2026-11-28 10:44:03.745237+00', DEFAULT, 6, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (54, 'TimeOfFlight_Alignment/tiny/000006_5ef532bb.root', '5ef532bba4af08d4fbbf2ca59543c3fe', 389947, 68, 8509, 89, 3839, '1', '2026-11-28 10:44:03.745237+00', '2026-11-28 10:44:03.745237+00', DEFAULT, 6, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (55, 'TimeOfFlight_Alignment/tiny/000005_2be916cb.root', '2be916cb440b94666094a68d481ac650', 180857, 56, 3898, 68, 8509, '1', '2026-11-28 10:44:03.745237+00', '2026-11-28 10:44:03.745237+00', DEFAULT, 6, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (56, 'TimeOfFlight_Alignment/tiny/000004_c270054a.root', 'c270054a40f3d9b383fb565f4b0f7a84', 797416, 47, 5531, 56, 3898, '1', '2026-11-28 10:44:03.745237+00', '2026-11-28 10:44:03.745237+00', DEFAULT, 6, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (57, 'TimeOfFlight_Alignment/tiny/000003_4f731055.root', '4f7310558686cfb7bf77a8433041e7da', 326425, 34, 4400, 47, 5531, '1', '2026-11-28 10:44:03.745237+00', '2026-11-28 10:44:03.745237+00', DEFAULT, 6, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (58, 'TimeOfFlight_Alignment/tiny/000002_7a01321c.root', '7a01321c6fc619bdc5b113a59f290364', 500731, 21, 1792, 31, 5911, '1', '2026-11-28 10:44:03.745237+00', '2026-11-28 10:44:03.745237+00', DEFAULT, 6, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (59, 'TimeOfFlight_Alignment/tiny/000001_240a3b20.root', '240a3b202b210be077d0fb7384dc905c', 148619, 10, 890, 21, 1792, '1', '2026-11-28 10:44:03.745237+00', '2026-11-28 10:44:03.745237+00', DEFAULT, 6, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (60, 'TimeOfFlight_Alignment/tiny/000000_ba5cb19d.root', 'ba5cb19daf779662b7a9301839475011', 764339, 1, 0, 10, 890, '1', '2026-11-28 10:44:03.745237+00', '2026-11-28 10:44:03.745237+00', DEFAULT, 6, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (61, 'Cherenkov_Alignment/tiny/000009_21aa2660.root', '21aa26602929c1bc907e2900f701e736', 138890, 268, 7670, 9223372036854775807, 9223372036854775807, '1', '2026-11-28 10:44:03.747995+00', '2026-11-28 10:44:03.747995+00', DEFAULT, 7, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (62, 'Cherenkov_Alignment/tiny/000008_55206b27.root', '55206b274daa037860d593d6111a8157', 349678, 232, 9153, 268, 7670, '1', '2026-11-28 10:44:03.747995+00', '2026-11-28 10:44:03.747995+00', DEFAULT, 7, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (63, 'Cherenkov_Alignment/tiny/000007_1998bae5.root', '1998bae54bfe8be42b3d84e53fb80deb', 105843, 200, 4636, 232, 9153, '1', '2026-11-28 10:44:03.747995+00', '2026-11-28 10:44:03.747995+00', DEFAULT, 7, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (64, 'Cherenkov_Alignment/tiny/000006_2fd09500.root', '2fd09500f18432919c5ca048c1fa219c', 196849, 166, 1431, 200, 4636, '1', '2026-11-28 10:44:03.747995+00', '2026-11-28 10:44:03.747995+00', DEFAULT, 7, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (65, 'Cherenkov_Alignment/tiny/000005_6a635039.root', '6a635039c939b3fb1bfa351d4f3f91bf', 436765, 144, 2172, 166, 1431, '1', '2026-11-28 10:44:03.747995+00', '2026-11-28 10:44:03.747995+00', DEFAULT, 7, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (66, 'Cherenkov_Alignment/tiny/000004_f471880d.root', 'f471880d4be4abb2e5a410c360d1ed33', 1002240, 114, 8898, 144, 2172, '1', '2026-11-28 10:44:03.747995+00', '2026-11-28 10:44:03.747995+00', DEFAULT, 7, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (67, 'Cherenkov_Alignment/tiny/000003_36702f1c.root', '36702f1cfad0d2199a1b4df3d064a0e0', 223978, 92, 1941, 114, 8898, '1', '2026-11-28 10:44:03.747995+00', '2026-11-28 10:44:03.747995+00', DEFAULT, 7, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (68, 'Cherenkov_Alignment/tiny/000002_4a98666c.root', '4a98666cb5742fcf1ab0d9ea32f42efe', 306542, 55, 3836, 92, 1941, '1', '2026-11-28 10:44:03.747995+00', '2026-11-28 10:44:03.747995+00', DEFAULT, 7, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (69, 'Cherenkov_Alignment/tiny/000001_123a19d4.root', '123a19d43ea9d6cb9fd6df856c8a8dde', 75657, 27, 1583, 55, 3836, '1', '2026-11-28 10:44:03.747995+00', '2026-11-28 10:44:03.747995+00', DEFAULT, 7, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (70, 'Cherenkov_Alignment/tiny/000000_ee2652e0.root', 'ee2652e078c5aa51053a448866514d2a', 976461, 1, 0, 27, 1583, '1', '2026-11-28 10:44:03.747995+00', '2026-11-28 10:44:03.747995+00', DEFAULT, 7, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (71, 'ElectromagneticCalorimeter_Alignment/tiny/000009_8e1f4b8f.root', '8e1f4b8fcc7e9cb04a29934c670e2bc5', 583132, 486, 2550, 9223372036854775807, 9223372036854775807, '1', '2026-11-28 10:44:03.750025+00', '2026-11-28 10:44:03.750025+00', DEFAULT, 8, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (72, 'ElectromagneticCalorimeter_Alignment/tiny/000008_9897f8da.root', '9897f8da7c82ce5ee1340380b22590af', 626023, 431, 2108, 486, 2550, '1', '2026-11-28 10:44:03.750025+00', '2026-11-28 10:44:03.750025+00', DEFAULT, 8, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (73, 'ElectromagneticCalorimeter_Alignment/tiny/000007_d4f5365c.root', 'd4f5365c331f61e8ddf6cf5de225bb06', 873275, 383, 2502, 431, 2108, '1', '2026-11-28 10:44:03.750025+00', '2026-11-28 10:44:03.750025+00', DEFAULT, 8, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (74, 'ElectromagneticCalorimeter_Alignment/tiny/000006_bbab0400.root', 'bbab04007dca41c04f038aacd378d3ab', 769688, 328, 2419, 383, 2502, '1', '2026-11-28 10:44:03.750025+00', '2026-11-28 10:44:03.750025+00', DEFAULT, 8, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (75, 'ElectromagneticCalorimeter_Alignment/tiny/000005_1232e34f.root', '1232e34f88b6919bd4ef569f1686aa51', 75542, 289, 1718, 328, 2419, '1', '2026-11-28 10:44:03.750025+00', '2026-11-28 10:44:03.750025+00', DEFAULT, 8, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (76, 'ElectromagneticCalorimeter_Alignment/tiny/000004_a6a4bee3.root', 'a6a4bee32d0b7aee14178af67ec4991a', 683571, 226, 853, 289, 1718, '1', '2026-11-28 10:44:03.750025+00', '2026-11-28 10:44:03.750025+00', DEFAULT, 8, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (77, 'ElectromagneticCalorimeter_Alignment/tiny/000003_44911142.root', '44911142024628e9aaffdfe9bb97a9b2', 281849, 173, 154, 226, 853, '1', '2026-11-28 10:44:03.750025+00', '2026-11-28 10:44:03.750025+00', DEFAULT, 8, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (78, 'ElectromagneticCalorimeter_Alignment/tiny/000002_045cf113.root', '045cf11374e39f7efbae5c580623df4d', 18871, 116, 4556, 173, 154, '1', '2026-11-28 10:44:03.750025+00', '2026-11-28 10:44:03.750025+00', DEFAULT, 8, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (79, 'ElectromagneticCalorimeter_Alignment/tiny/000001_2264ad8b.root', '2264ad8b72868730d09bb1def8ae5df6', 141874, 61, 2113, 116, 4556, '1', '2026-11-28 10:44:03.750025+00', '2026-11-28 10:44:03.750025+00', DEFAULT, 8, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (80, 'ElectromagneticCalorimeter_Alignment/tiny/000000_b09c00b9.root', 'b09c00b931fcbdf63a83ed93342bb92f', 724392, 1, 0, 61, 2113, '1', '2026-11-28 10:44:03.750025+00', '2026-11-28 10:44:03.750025+00', DEFAULT, 8, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (81, 'HadronicCalorimeter_Alignment/tiny/000009_736d3de5.root', '736d3de5c35405af5dac3c3358d19167', 473787, 267, 1392, 9223372036854775807, 9223372036854775807, '1', '2026-11-28 10:44:03.75047+00', '2026-11-28 10:44:03.75047+00', DEFAULT, 9, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (82, 'HadronicCalorimeter_Alignment/tiny/000008_43ef4d72.root', '43ef4d72b2826f74cbf55d5df6ab4250', 279260, 232, 7705, 267, 1392, '1', '2026-11-28 10:44:03.75047+00', '2026-11-28 10:44:03.75047+00', DEFAULT, 9, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (83, 'HadronicCalorimeter_Alignment/tiny/000007_a53d6955.root', 'a53d695549bd1edefbd14ad65fd3f66c', 677822, 212, 3047, 232, 7705, '1', '2026-11-28 10:44:03.75047+00', '2026-11-28 10:44:03.75047+00', DEFAULT, 9, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (84, 'HadronicCalorimeter_Alignment/tiny/000006_5f222a59.root', '5f222a5984f46c85e7addf0c6dec7335', 390666, 185, 2530, 212, 3047, '1', '2026-11-28 10:44:03.75047+00', '2026-11-28 10:44:03.75047+00', DEFAULT, 9, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (85, 'HadronicCalorimeter_Alignment/tiny/000005_56d69de7.root', '56d69de71ce4d6df3cd8278c92ea8580', 356689, 164, 5496, 185, 2530, '1', '2026-11-28 10:44:03.75047+00', '2026-11-28 10:44:03.75047+00', DEFAULT, 9, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (86, 'HadronicCalorimeter_Alignment/tiny/000004_20b40f63.root', '20b40f6373d75785dd84ce1240358a36', 134952, 139, 4642, 164, 5496, '1', '2026-11-28 10:44:03.75047+00', '2026-11-28 10:44:03.75047+00', DEFAULT, 9, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (87, 'HadronicCalorimeter_Alignment/tiny/000003_acf2043f.root', 'acf2043fc3896a4c26851ebcdf46b663', 709384, 100, 3918, 139, 4642, '1', '2026-11-28 10:44:03.75047+00', '2026-11-28 10:44:03.75047+00', DEFAULT, 9, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (88, 'HadronicCalorimeter_Alignment/tiny/000002_739caddd.root', '739cadddb0445a05e8f4a992dce6949b', 474546, 63, 2336, 100, 3918, '1', '2026-11-28 10:44:03.75047+00', '2026-11-28 10:44:03.75047+00', DEFAULT, 9, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (89, 'HadronicCalorimeter_Alignment/tiny/000001_404d5d21.root', '404d5d21e31245d20496e938746018c2', 264381, 33, 5256, 63, 2336, '1', '2026-11-28 10:44:03.75047+00', '2026-11-28 10:44:03.75047+00', DEFAULT, 9, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (90, 'HadronicCalorimeter_Alignment/tiny/000000_49286431.root', '492864318cd1012010e5eff14cc0e07c', 300654, 1, 0, 33, 5256, '1', '2026-11-28 10:44:03.75047+00', '2026-11-28 10:44:03.75047+00', DEFAULT, 9, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (91, 'ZeroDegreeCalorimeter_Alignment/tiny/000009_6f29a107.root', '6f29a107b97b814530bc82ad15540637', 456322, 250, 7937, 9223372036854775807, 9223372036854775807, '1', '2026-11-28 10:44:03.750856+00', '2026-11-28 10:44:03.750856+00', DEFAULT, 10, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (92, 'ZeroDegreeCalorimeter_Alignment/tiny/000008_b85b80b7.root', 'b85b80b7843507f6f68e999f558318f7', 756128, 225, 7844, 250, 7937, '1', '2026-11-28 10:44:03.750856+00', '2026-11-28 10:44:03.750856+00', DEFAULT, 10, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (93, 'ZeroDegreeCalorimeter_Alignment/tiny/000007_a80e7bb5.root', 'a80e7bb5dc0c2a4e5f3f58b5135fe532', 689359, 201, 9269, 225, 7844, '1', '2026-11-28 10:44:03.750856+00', '2026-11-28 10:44:03.750856+00', DEFAULT, 10, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (94, 'ZeroDegreeCalorimeter_Alignment/tiny/000006_63981e84.root', '63981e849788808429c7fb5c60dab3ae', 408937, 165, 4465, 201, 9269, '1', '2026-11-28 10:44:03.750856+00', '2026-11-28 10:44:03.750856+00', DEFAULT, 10, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (95, 'ZeroDegreeCalorimeter_Alignment/tiny/000005_0d93f7e5.root', '0d93f7e5a8ecaa71c7a7849352142b52', 56615, 137, 1560, 165, 4465, '1', '2026-11-28 10:44:03.750856+00', '2026-11-28 10:44:03.750856+00', DEFAULT, 10, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (96, 'ZeroDegreeCalorimeter_Alignment/tiny/000004_97af5d6d.root', '97af5d6d5b3476de3e1119a94e020f62', 622301, 112, 6320, 137, 1560, '1', '2026-11-28 10:44:03.750856+00', '2026-11-28 10:44:03.750856+00', DEFAULT, 10, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (97, 'ZeroDegreeCalorimeter_Alignment/tiny/000003_f5ef820c.root', 'f5ef820c0f2bbf1ef22f69aa926f57a6', 1008352, 88, 2423, 112, 6320, '1', '2026-11-28 10:44:03.750856+00', '2026-11-28 10:44:03.750856+00', DEFAULT, 10, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (98, 'ZeroDegreeCalorimeter_Alignment/tiny/000002_540e27a0.root', '540e27a0e5a37633fef38a157561a64e', 345290, 55, 6152, 88, 2423, '1', '2026-11-28 10:44:03.750856+00', '2026-11-28 10:44:03.750856+00', DEFAULT, 10, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (99, 'ZeroDegreeCalorimeter_Alignment/tiny/000001_80b7d7ac.root', '80b7d7ac64b73b752e4ddc089e61aefa', 528229, 34, 4247, 55, 6152, '1', '2026-11-28 10:44:03.750856+00', '2026-11-28 10:44:03.750856+00', DEFAULT, 10, 1, NULL, NULL);
+INSERT INTO public."PayloadIOV" VALUES (100, 'ZeroDegreeCalorimeter_Alignment/tiny/000000_0129ce2d.root', '0129ce2dd278faff874e8e01e51725ac', 5764, 1, 0, 34, 4247, '1', '2026-11-28 10:44:03.750856+00', '2026-11-28 10:44:03.750856+00', DEFAULT, 10, 1, NULL, NULL);
 
-INSERT INTO public."PayloadList" VALUES (1, 'Pixel_Alignment_1', '', '2026-11-28 10:27:37.564785+00', '2026-11-28 10:27:37.564785+00', 10, 1, 1, 1, NULL, NULL, NULL, NULL, DEFAULT, DEFAULT, 0);
-INSERT INTO public."PayloadList" VALUES (2, 'SiliconStrip_Alignment_2', '', '2026-11-28 10:27:37.564785+00', '2026-11-28 10:27:37.564785+00', 10, 1, 2, 1, NULL, NULL, NULL, NULL, DEFAULT, DEFAULT, 0);
-INSERT INTO public."PayloadList" VALUES (3, 'DriftChamber_Alignment_3', '', '2026-11-28 10:27:37.564785+00', '2026-11-28 10:27:37.564785+00', 10, 1, 3, 1, NULL, NULL, NULL, NULL, DEFAULT, DEFAULT, 0);
-INSERT INTO public."PayloadList" VALUES (4, 'TimeProjection_Alignment_4', '', '2026-11-28 10:27:37.564785+00', '2026-11-28 10:27:37.564785+00', 10, 1, 4, 1, NULL, NULL, NULL, NULL, DEFAULT, DEFAULT, 0);
-INSERT INTO public."PayloadList" VALUES (5, 'TransitionRadiation_Alignment_5', '', '2026-11-28 10:27:37.564785+00', '2026-11-28 10:27:37.564785+00', 10, 1, 5, 1, NULL, NULL, NULL, NULL, DEFAULT, DEFAULT, 0);
-INSERT INTO public."PayloadList" VALUES (6, 'TimeOfFlight_Alignment_6', '', '2026-11-28 10:27:37.564785+00', '2026-11-28 10:27:37.564785+00', 10, 1, 6, 1, NULL, NULL, NULL, NULL, DEFAULT, DEFAULT, 0);
-INSERT INTO public."PayloadList" VALUES (7, 'Cherenkov_Alignment_7', '', '2026-11-28 10:27:37.564785+00', '2026-11-28 10:27:37.564785+00', 10, 1, 7, 1, NULL, NULL, NULL, NULL, DEFAULT, DEFAULT, 0);
-INSERT INTO public."PayloadList" VALUES (8, 'ElectromagneticCalorimeter_Alignment_8', '', '2026-11-28 10:27:37.564785+00', '2026-11-28 10:27:37.564785+00', 10, 1, 8, 1, NULL, NULL, NULL, NULL, DEFAULT, DEFAULT, 0);
-INSERT INTO public."PayloadList" VALUES (9, 'HadronicCalorimeter_Alignment_9', '', '2026-11-28 10:27:37.564785+00', '2026-11-28 10:27:37.564785+00', 10, 1, 9, 1, NULL, NULL, NULL, NULL, DEFAULT, DEFAULT, 0);
-INSERT INTO public."PayloadList" VALUES (10, 'ZeroDegreeCalorimeter_Alignment_10', '', '2026-11-28 10:27:37.564785+00', '2026-11-28 10:27:37.564785+00', 10, 1, 10, 1, NULL, NULL, NULL, NULL, DEFAULT, DEFAULT, 0);
+INSERT INTO public."PayloadList" VALUES (1, 'Pixel_Alignment_1', '', '2026-11-28 10:44:03.719852+00', '2026-11-28 10:44:03.719852+00', 10, 1, 1, 1, NULL, NULL, NULL, NULL, DEFAULT, DEFAULT, 0);
+INSERT INTO public."PayloadList" VALUES (2, 'SiliconStrip_Alignment_2', '', '2026-11-28 10:44:03.719852+00', '2026-11-28 10:44:03.719852+00', 10, 1, 2, 1, NULL, NULL, NULL, NULL, DEFAULT, DEFAULT, 0);
+INSERT INTO public."PayloadList" VALUES (3, 'DriftChamber_Alignment_3', '', '2026-11-28 10:44:03.719852+00', '2026-11-28 10:44:03.719852+00', 10, 1, 3, 1, NULL, NULL, NULL, NULL, DEFAULT, DEFAULT, 0);
+INSERT INTO public."PayloadList" VALUES (4, 'TimeProjection_Alignment_4', '', '2026-11-28 10:44:03.719852+00', '2026-11-28 10:44:03.719852+00', 10, 1, 4, 1, NULL, NULL, NULL, NULL, DEFAULT, DEFAULT, 0);
+INSERT INTO public."PayloadList" VALUES (5, 'TransitionRadiation_Alignment_5', '', '2026-11-28 10:44:03.719852+00', '2026-11-28 10:44:03.719852+00', 10, 1, 5, 1, NULL, NULL, NULL, NULL, DEFAULT, DEFAULT, 0);
+INSERT INTO public."PayloadList" VALUES (6, 'TimeOfFlight_Alignment_6', '', '2026-11-28 10:44:03.719852+00', '2026-11-28 10:44:03.719852+00', 10, 1, 6, 1, NULL, NULL, NULL, NULL, DEFAULT, DEFAULT, 0);
+INSERT INTO public."PayloadList" VALUES (7, 'Cherenkov_Alignment_7', '', '2026-11-28 10:44:03.719852+00', '2026-11-28 10:44:03.719852+00', 10, 1, 7, 1, NULL, NULL, NULL, NULL, DEFAULT, DEFAULT, 0);
+INSERT INTO public."PayloadList" VALUES (8, 'ElectromagneticCalorimeter_Alignment_8', '', '2026-11-28 10:44:03.719852+00', '2026-11-28 10:44:03.719852+00', 10, 1, 8, 1, NULL, NULL, NULL, NULL, DEFAULT, DEFAULT, 0);
+INSERT INTO public."PayloadList" VALUES (9, 'HadronicCalorimeter_Alignment_9', '', '2026-11-28 10:44:03.719852+00', '2026-11-28 10:44:03.719852+00', 10, 1, 9, 1, NULL, NULL, NULL, NULL, DEFAULT, DEFAULT, 0);
+INSERT INTO public."PayloadList" VALUES (10, 'ZeroDegreeCalorimeter_Alignment_10', '', '2026-11-28 10:44:03.719852+00', '2026-11-28 10:44:03.719852+00', 10, 1, 10, 1, NULL, NULL, NULL, NULL, DEFAULT, DEFAULT, 0);
 
-INSERT INTO public."PayloadListMembership" VALUES (1, 1, 1, 'Pixel_Alignment_1', 'Pixel_Alignment', '2026-11-28 10:27:37.564785+00', 1, NULL);
-INSERT INTO public."PayloadListMembership" VALUES (2, 1, 2, 'SiliconStrip_Alignment_2', 'SiliconStrip_Alignment', '2026-11-28 10:27:37.564785+00', 1, NULL);
-INSERT INTO public."PayloadListMembership" VALUES (3, 1, 3, 'DriftChamber_Alignment_3', 'DriftChamber_Alignment', '2026-11-28 10:27:37.564785+00', 1, NULL);
-INSERT INTO public."PayloadListMembership" VALUES (4, 1, 4, 'TimeProjection_Alignment_4', 'TimeProjection_Alignment', '2026-11-28 10:27:37.564785+00', 1, NULL);
-INSERT INTO public."PayloadListMembership" VALUES (5, 1, 5, 'TransitionRadiation_Alignment_5', 'TransitionRadiation_Alignment', '2026-11-28 10:27:37.564785+00', 1, NULL);
-INSERT INTO public."PayloadListMembership" VALUES (6, 1, 6, 'TimeOfFlight_Alignment_6', 'TimeOfFlight_Alignment', '2026-11-28 10:27:37.564785+00', 1, NULL);
-INSERT INTO public."PayloadListMembership" VALUES (7, 1, 7, 'Cherenkov_Alignment_7', 'Cherenkov_Alignment', '2026-11-28 10:27:37.564785+00', 1, NULL);
-INSERT INTO public."PayloadListMembership" VALUES (8, 1, 8, 'ElectromagneticCalorimeter_Alignment_8', 'ElectromagneticCalorimeter_Alignment', '2026-11-28 10:27:37.564785+00', 1, NULL);
-INSERT INTO public."PayloadListMembership" VALUES (9, 1, 9, 'HadronicCalorimeter_Alignment_9', 'HadronicCalorimeter_Alignment', '2026-11-28 10:27:37.564785+00', 1, NULL);
-INSERT INTO public."PayloadListMembership" VALUES (10, 1, 10, 'ZeroDegreeCalorimeter_Alignment_10', 'ZeroDegreeCalorimeter_Alignment', '2026-11-28 10:27:37.564785+00', 1, NULL);
+INSERT INTO public."PayloadListMembership" VALUES (1, 1, 1, 'Pixel_Alignment_1', 'Pixel_Alignment', '2026-11-28 10:44:03.719852+00', 1, NULL);
+INSERT INTO public."PayloadListMembership" VALUES (2, 1, 2, 'SiliconStrip_Alignment_2', 'SiliconStrip_Alignment', '2026-11-28 10:44:03.719852+00', 1, NULL);
+INSERT INTO public."PayloadListMembership" VALUES (3, 1, 3, 'DriftChamber_Alignment_3', 'DriftChamber_Alignment', '2026-11-28 10:44:03.719852+00', 1, NULL);
+INSERT INTO public."PayloadListMembership" VALUES (4, 1, 4, 'TimeProjection_Alignment_4', 'TimeProjection_Alignment', '2026-11-28 10:44:03.719852+00', 1, NULL);
+INSERT INTO public."PayloadListMembership" VALUES (5, 1, 5, 'TransitionRadiation_Alignment_5', 'TransitionRadiation_Alignment', '2026-11-28 10:44:03.719852+00', 1, NULL);
+INSERT INTO public."PayloadListMembership" VALUES (6, 1, 6, 'TimeOfFlight_Alignment_6', 'TimeOfFlight_Alignment', '2026-11-28 10:44:03.719852+00', 1, NULL);
+INSERT INTO public."PayloadListMembership" VALUES (7, 1, 7, 'Cherenkov_Alignment_7', 'Cherenkov_Alignment', '2026-11-28 10:44:03.719852+00', 1, NULL);
+INSERT INTO public."PayloadListMembership" VALUES (8, 1, 8, 'ElectromagneticCalorimeter_Alignment_8', 'ElectromagneticCalorimeter_Alignment', '2026-11-28 10:44:03.719852+00', 1, NULL);
+INSERT INTO public."PayloadListMembership" VALUES (9, 1, 9, 'HadronicCalorimeter_Alignment_9', 'HadronicCalorimeter_Alignment', '2026-11-28 10:44:03.719852+00', 1, NULL);
+INSERT INTO public."PayloadListMembership" VALUES (10, 1, 10, 'ZeroDegreeCalorimeter_Alignment_10', 'ZeroDegreeCalorimeter_Alignment', '2026-11-28 10:44:03.719852+00', 1, NULL);
 
 INSERT INTO public."PayloadListVersion" VALUES (1, 1, 1, 10, NULL, NULL);
 INSERT INTO public."PayloadListVersion" VALUES (2, 1, 1, 10, NULL, NULL);
@@ -1328,16 +1356,16 @@ INSERT INTO public."PayloadListVersion" VALUES (8, 1, 1, 10, NULL, NULL);
 INSERT INTO public."PayloadListVersion" VALUES (9, 1, 1, 10, NULL, NULL);
 INSERT INTO public."PayloadListVersion" VALUES (10, 1, 1, 10, NULL, NULL);
 
-INSERT INTO public."PayloadType" VALUES (1, 'Pixel_Alignment', '', '2026-11-28 10:27:37.533262+00');
-INSERT INTO public."PayloadType" VALUES (2, 'SiliconStrip_Alignment', '', '2026-11-28 10:27:37.542161+00');
-INSERT INTO public."PayloadType" VALUES (3, 'DriftChamber_Alignment', '', '2026-11-28 10:27:37.544834+00');
-INSERT INTO public."PayloadType" VALUES (4, 'TimeProjection_Alignment', '', '2026-11-28 10:27:37.545901+00');
-INSERT INTO public."PayloadType" VALUES (5, 'TransitionRadiation_Alignment', '', '2026-11-28 10:27:37.550178+00');
-INSERT INTO public."PayloadType" VALUES (6, 'TimeOfFlight_Alignment', '', '2026-11-28 10:27:37.553733+00');
-INSERT INTO public."PayloadType" VALUES (7, 'Cherenkov_Alignment', '', '2026-11-28 10:27:37.558879+00');
-INSERT INTO public."PayloadType" VALUES (8, 'ElectromagneticCalorimeter_Alignment', '', '2026-11-28 10:27:37.559841+00');
-INSERT INTO public."PayloadType" VALUES (9, 'HadronicCalorimeter_Alignment', '', '2026-11-28 10:27:37.561245+00');
-INSERT INTO public."PayloadType" VALUES (10, 'ZeroDegreeCalorimeter_Alignment', '', '2026-11-28 10:27:37.563893+00');
+INSERT INTO public."PayloadType" VALUES (1, 'Pixel_Alignment', '', '2026-11-28 10:44:03.714226+00');
+INSERT INTO public."PayloadType" VALUES (2, 'SiliconStrip_Alignment', '', '2026-11-28 10:44:03.715269+00');
+INSERT INTO public."PayloadType" VALUES (3, 'DriftChamber_Alignment', '', '2026-11-28 10:44:03.715983+00');
+INSERT INTO public."PayloadType" VALUES (4, 'TimeProjection_Alignment', '', '2026-11-28 10:44:03.7166+00');
+INSERT INTO public."PayloadType" VALUES (5, 'TransitionRadiation_Alignment', '', '2026-11-28 10:44:03.717177+00');
+INSERT INTO public."PayloadType" VALUES (6, 'TimeOfFlight_Alignment', '', '2026-11-28 10:44:03.717768+00');
+INSERT INTO public."PayloadType" VALUES (7, 'Cherenkov_Alignment', '', '2026-11-28 10:44:03.718289+00');
+INSERT INTO public."PayloadType" VALUES (8, 'ElectromagneticCalorimeter_Alignment', '', '2026-11-28 10:44:03.718783+00');
+INSERT INTO public."PayloadType" VALUES (9, 'HadronicCalorimeter_Alignment', '', '2026-11-28 10:44:03.719289+00');
+INSERT INTO public."PayloadType" VALUES (10, 'ZeroDegreeCalorimeter_Alignment', '', '2026-11-28 10:44:03.719704+00');
 
 INSERT INTO public.auth_permission VALUES (1, 'Can add global tag status', 1, 'add_globaltagstatus');
 INSERT INTO public.auth_permission VALUES (2, 'Can change global tag status', 1, 'change_globaltagstatus');
@@ -1461,27 +1489,27 @@ INSERT INTO public.django_content_type VALUES (22, 'auth', 'user');
 INSERT INTO public.django_content_type VALUES (23, 'contenttypes', 'contenttype');
 INSERT INTO public.django_content_type VALUES (24, 'sessions', 'session');
 
-INSERT INTO public.django_migrations VALUES (1, 'contenttypes', '0001_initial', '2026-11-28 10:27:34.881249+00');
-INSERT INTO public.django_migrations VALUES (2, 'auth', '0001_initial', '2026-11-28 10:27:35.064661+00');
-INSERT INTO public.django_migrations VALUES (3, 'admin', '0001_initial', '2026-11-28 10:27:35.091019+00');
-INSERT INTO public.django_migrations VALUES (4, 'admin', '0002_logentry_remove_auto_add', '2026-11-28 10:27:35.102878+00');
-INSERT INTO public.django_migrations VALUES (5, 'admin', '0003_logentry_add_action_flag_choices', '2026-11-28 10:27:35.118359+00');
-INSERT INTO public.django_migrations VALUES (6, 'contenttypes', '0002_remove_content_type_name', '2026-11-28 10:27:35.142278+00');
-INSERT INTO public.django_migrations VALUES (7, 'auth', '0002_alter_permission_name_max_length', '2026-11-28 10:27:35.157067+00');
-INSERT INTO public.django_migrations VALUES (8, 'auth', '0003_alter_user_email_max_length', '2026-11-28 10:27:35.168207+00');
-INSERT INTO public.django_migrations VALUES (9, 'auth', '0004_alter_user_username_opts', '2026-11-28 10:27:35.176483+00');
-INSERT INTO public.django_migrations VALUES (10, 'auth', '0005_alter_user_last_login_null', '2026-11-28 10:27:35.185699+00');
-INSERT INTO public.django_migrations VALUES (11, 'auth', '0006_require_contenttypes_0002', '2026-11-28 10:27:35.187355+00');
-INSERT INTO public.django_migrations VALUES (12, 'auth', '0007_alter_validators_add_error_messages', '2026-11-28 10:27:35.191094+00');
-INSERT INTO public.django_migrations VALUES (13, 'auth', '0008_alter_user_username_max_length', '2026-11-28 10:27:35.202079+00');
-INSERT INTO public.django_migrations VALUES (14, 'auth', '0009_alter_user_last_name_max_length', '2026-11-28 10:27:35.209368+00');
-INSERT INTO public.django_migrations VALUES (15, 'auth', '0010_alter_group_name_max_length', '2026-11-28 10:27:35.217693+00');
-INSERT INTO public.django_migrations VALUES (16, 'auth', '0011_update_proxy_permissions', '2026-11-28 10:27:35.22236+00');
-INSERT INTO public.django_migrations VALUES (17, 'auth', '0012_alter_user_first_name_max_length', '2026-11-28 10:27:35.235034+00');
-INSERT INTO public.django_migrations VALUES (18, 'cdb_rest', '0001_conditions_database', '2026-11-28 10:27:35.383232+00');
-INSERT INTO public.django_migrations VALUES (19, 'cdb_rest', '0002_limits_and_creators', '2026-11-28 10:27:35.433888+00');
-INSERT INTO public.django_migrations VALUES (20, 'cdb_rest', '0003_shared_lists', '2026-11-28 10:27:35.565739+00');
-INSERT INTO public.django_migrations VALUES (21, 'sessions', '0001_initial', '2026-11-28 10:27:35.59888+00');
+INSERT INTO public.django_migrations VALUES (1, 'contenttypes', '0001_initial', '2026-11-28 10:44:00.704289+00');
+INSERT INTO public.django_migrations VALUES (2, 'auth', '0001_initial', '2026-11-28 10:44:00.793915+00');
+INSERT INTO public.django_migrations VALUES (3, 'admin', '0001_initial', '2026-11-28 10:44:00.805394+00');
+INSERT INTO public.django_migrations VALUES (4, 'admin', '0002_logentry_remove_auto_add', '2026-11-28 10:44:00.809623+00');
+INSERT INTO public.django_migrations VALUES (5, 'admin', '0003_logentry_add_action_flag_choices', '2026-11-28 10:44:00.819552+00');
+INSERT INTO public.django_migrations VALUES (6, 'contenttypes', '0002_remove_content_type_name', '2026-11-28 10:44:00.840731+00');
+INSERT INTO public.django_migrations VALUES (7, 'auth', '0002_alter_permission_name_max_length', '2026-11-28 10:44:00.848157+00');
+INSERT INTO public.django_migrations VALUES (8, 'auth', '0003_alter_user_email_max_length', '2026-11-28 10:44:00.859525+00');
+INSERT INTO public.django_migrations VALUES (9, 'auth', '0004_alter_user_username_opts', '2026-11-28 10:44:00.863315+00');
+INSERT INTO public.django_migrations VALUES (10, 'auth', '0005_alter_user_last_login_null', '2026-11-28 10:44:00.874731+00');
+INSERT INTO public.django_migrations VALUES (11, 'auth', '0006_require_contenttypes_0002', '2026-11-28 10:44:00.878383+00');
+INSERT INTO public.django_migrations VALUES (12, 'auth', '0007_alter_validators_add_error_messages', '2026-11-28 10:44:00.882123+00');
+INSERT INTO public.django_migrations VALUES (13, 'auth', '0008_alter_user_username_max_length', '2026-11-28 10:44:00.897461+00');
+INSERT INTO public.django_migrations VALUES (14, 'auth', '0009_alter_user_last_name_max_length', '2026-11-28 10:44:00.911282+00');
+INSERT INTO public.django_migrations VALUES (15, 'auth', '0010_alter_group_name_max_length', '2026-11-28 10:44:00.922282+00');
+INSERT INTO public.django_migrations VALUES (16, 'auth', '0011_update_proxy_permissions', '2026-11-28 10:44:00.927039+00');
+INSERT INTO public.django_migrations VALUES (17, 'auth', '0012_alter_user_first_name_max_length', '2026-11-28 10:44:00.936646+00');
+INSERT INTO public.django_migrations VALUES (18, 'cdb_rest', '0001_conditions_database', '2026-11-28 10:44:01.033621+00');
+INSERT INTO public.django_migrations VALUES (19, 'cdb_rest', '0002_limits_and_creators', '2026-11-28 10:44:01.079808+00');
+INSERT INTO public.django_migrations VALUES (20, 'cdb_rest', '0003_shared_lists', '2026-11-28 10:44:01.264511+00');
+INSERT INTO public.django_migrations VALUES (21, 'sessions', '0001_initial', '2026-11-28 10:44:01.332783+00');
 
 SELECT pg_catalog.setval('public."AccessChange_id_seq"', 1, false);
 
