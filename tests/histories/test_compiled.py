@@ -56,7 +56,7 @@ def test_concurrent_writers(compiled_tags, settings, mode):
     settings.CDB_IOV_MODE = mode
     before = kinds()
     race = Race(Connection, seed=7, tags=2, discrete=mode is Mode.DISCRETE)
-    with compiling_beside(race.tags, GRID, mode, seed=7):
+    with compiling_beside(race, GRID, mode, seed=7):
         race.run(writers=8, writes_each=15)
     assert RaceProof(race, Connection()).verify() > 0
     # How many, and in which ways, depends on the order of the threads.

@@ -105,8 +105,8 @@ def damage(chance):
 
 
 @contextlib.contextmanager
-def compiling_beside(tags, grid, mode, seed):
-    """Inside the block, one thread compiles the tags and their revisions and damages their files, and another one compares
+def compiling_beside(race, grid, mode, seed):
+    """Inside the block, one thread compiles tags of a race and their revisions and damages their files, and another one compares
     lookups with those of PostgreSQL, each time at one state of the database."""
     over, files = threading.Event(), threading.Lock()
 
@@ -120,7 +120,7 @@ def compiling_beside(tags, grid, mode, seed):
                     if chance.random() < 0.2:
                         damage(chance)
                     registry.refresh()
-                compile_and_open(chance.choice(tags), chance.choice([None, None, chance.randint(1, 60)]))
+                compile_and_open(chance.choice(race.tags), chance.choice([None, None, chance.randint(1, 60)]))
         finally:
             connection.close()
 
@@ -130,7 +130,7 @@ def compiling_beside(tags, grid, mode, seed):
             while not over.is_set():
                 as_of = chance.choice([None, AsOf(revision=chance.randint(1, 60))])
                 with files, snapshot():
-                    same_as_postgresql(chance.choice(tags), chance.choice(grid), mode, as_of)
+                    same_as_postgresql(chance.choice(race.tags), chance.choice(grid), mode, as_of)
         finally:
             connection.close()
 
