@@ -10,8 +10,9 @@ from cdb_rest.compiled.registry import registry
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.moment import Mode
 from tests.histories.race_proof import RaceProof
-from tests.histories.test_etags import STEPS, TAGS, TYPES, clear, play
+from tests.histories.test_etags import TYPES, clear
 from tests.histories.test_histories import Connection
+from tests.histories.test_past_reads import STEPS, TAGS, play_more
 from tests.histories.writers import GRID, Race
 from tests.lookup.compiling import (
     compile_and_open,
@@ -45,7 +46,7 @@ def test_random_histories(api, compiled_tags, steps):
                 damage(random.Random(seed))
                 registry.refresh()
             case _:
-                play(api, step)
+                play_more(api, step)
         for tag in TAGS:
             same_as_postgresql(tag, (number % 5, 0))
             same_as_postgresql(tag, (number % 5, 0), as_of=AsOf(revision=1 + number % 10))
