@@ -142,7 +142,7 @@ def test_protocols_in_which_a_short_body_looks_complete_are_refused(nasty):
 
 
 def test_a_statement_that_takes_too_long_is_504_where_nothing_was_sent_yet(nasty, settings, monkeypatch):
-    slow = "COPY (SELECT pg_sleep(5), %(tag_id)s) TO STDOUT"
+    slow = "COPY (SELECT pg_sleep(5), %(mode)s) TO STDOUT"
     monkeypatch.setattr("cdb_rest.exports.export.STATEMENTS", {Form.CSV: slow})
     settings.CDB_EXPORT_TIMEOUT_SECONDS = 1
     refused("tag/export", 504, "database_unavailable")
