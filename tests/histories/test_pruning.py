@@ -27,7 +27,7 @@ from tests.profiles import examples
 
 STEPS = examples(100)
 MOST_STEPS = 2000
-PORTION = settings(max_examples=2, stateful_step_count=max(20, examples(50)), suppress_health_check=list(HealthCheck))
+PORTION = settings(max_examples=2, stateful_step_count=max(15, examples(50)), suppress_health_check=list(HealthCheck))
 
 
 class PrunedHistories(Histories):
