@@ -12,7 +12,7 @@ from cdb_rest.rules.as_of import AsOf
 LISTS = named_sql.load("shared_lists")
 
 
-class List(NamedTuple):
+class TagPayloadList(NamedTuple):
     """A payload list. If it shares rows, the other columns say which global tag had them, and when.
 
     `first` and `before` are the numbers of the changes between which the tag had the list with these rows; `before` is null if it
@@ -32,23 +32,23 @@ class List(NamedTuple):
 
 
 class Base(NamedTuple):
-    """A state of a global tag, as that of the newest of its lists (`List`), and the payload types whose lists share its rows."""
+    """A state of a global tag, as that of the newest of its lists, and the payload types whose lists share its rows."""
 
-    newest: List
+    newest: TagPayloadList
     payload_types: list[str]
 
 
-def read_lists(name: str, as_of: AsOf | None) -> list[List]:
+def read_lists(name: str, as_of: AsOf | None) -> list[TagPayloadList]:
     """The payload lists of a tag in the present or in the past, by payload type. Raises the errors of `find_past`."""
     if as_of is None:
         tag_id, number = GlobalTag.objects.values_list("id", flat=True).get(name=name), None
     else:
         past = find_past(name, as_of)
         tag_id, number = past.tag_id, past.number
-    return [List(*row) for row in fetch_all(LISTS, {"tag_id": tag_id, "number": number})]
+    return [TagPayloadList(*row) for row in fetch_all(LISTS, {"tag_id": tag_id, "number": number})]
 
 
-def bases_of(lists: Sequence[List]) -> list[Base]:
+def bases_of(lists: Sequence[TagPayloadList]) -> list[Base]:
     """The states of global tags that have the rows that some of the lists share: as few as possible, the newest first."""
     left = sorted((one for one in lists if one.is_shared), key=lambda one: one.first or 0, reverse=True)
     found = []

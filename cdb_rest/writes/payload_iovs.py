@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from cdb_rest.models import ChangeAction, PayloadIOV
+from cdb_rest.models import ChangeAction, PayloadIOV, PayloadList
 from cdb_rest.rules.access import BY_THE_SYSTEM, All, Origin, Role
 from cdb_rest.rules.errors import (
     ConcurrentChangeError,
@@ -73,20 +73,10 @@ def attach_payload_iov(*, payload_list: str, iov_id: int, origin: Origin = BY_TH
     `PayloadIOVSharedError`, `ConcurrentChangeError` if another request attached the IOV or its list elsewhere at the same moment,
     and those of missing permissions.
     """
-    current = PayloadIOV.objects.filter(id=iov_id).values_list("payload_list__name", flat=True)
-    if not current:
-        raise PayloadIOVNotFoundError(iov_id)
-    lists = lock_payload_lists({payload_list, *current} - {None})
-    if payload_list not in lists:
-        raise PayloadListNotFoundError(payload_list)
-    target = lists.pop(payload_list)
-    iov = lock_payload_iov(iov_id)
-    if iov.payload_list_id == target.id or shares(target, iov):
+    iov, source, target = _lock_for_attachment(iov_id, payload_list)
+    if source == target or shares(target, iov):
         check_list_role(target, Action.ADD_IOV, origin)
         return Attachment(_get(iov_id), [], is_unchanged=True)
-    source = next((item for item in lists.values() if item.id == iov.payload_list_id), None)
-    if iov.payload_list_id is not None and source is None:
-        raise ConcurrentChangeError(f"Payload IOV {iov_id} was attached elsewhere at the same moment; try again.")
     if source:
         check_list_role(source, Action.REMOVE_IOV, origin)
     check_list_role(target, Action.ADD_IOV, origin)
@@ -100,20 +90,46 @@ def attach_payload_iov(*, payload_list: str, iov_id: int, origin: Origin = BY_TH
         return Attachment(_get(placement.holder.iov.id), [], is_unchanged=True)
     changes = Changes()
     if source:
-        if is_shared(stored):
-            raise PayloadIOVSharedError(
-                f"Payload IOV {iov_id} is in payload list {source.name}, whose rows clones share, so it cannot be moved; "
-                "create a new one with the same payload."
-            )
-        check_list(source, Action.REMOVE_IOV, origin)
-        limits.check_closed(source.global_tag, interval_of(stored).start)
-        remove_row(source, stored, changes)
+        _remove_for_move(source, stored, origin, changes)
     for _, refusal in plan.refusals:
         raise refusal
     plan.apply(changes)
     attachment = Attachment(_get(iov_id), placement.cuts)
     changes.record(ChangeAction.ATTACH_IOV, origin)
     return attachment
+
+
+def _lock_for_attachment(iov_id: int, payload_list: str) -> tuple[PayloadIOV, PayloadList | None, PayloadList]:
+    """Lock an IOV, the list that has it (None if it is detached), and the list to attach it to. Returns them in this order.
+
+    Raises `PayloadIOVNotFoundError`, `PayloadListNotFoundError` or `ConcurrentChangeError`.
+    """
+    current = PayloadIOV.objects.filter(id=iov_id).values_list("payload_list__name", flat=True)
+    if not current:
+        raise PayloadIOVNotFoundError(iov_id)
+    lists = lock_payload_lists({payload_list, *current} - {None})
+    if payload_list not in lists:
+        raise PayloadListNotFoundError(payload_list)
+    iov = lock_payload_iov(iov_id)
+    source = next((item for item in lists.values() if item.id == iov.payload_list_id), None)
+    if iov.payload_list_id is not None and source is None:
+        raise ConcurrentChangeError(f"Payload IOV {iov_id} was attached elsewhere at the same moment; try again.")
+    return iov, source, lists[payload_list]
+
+
+def _remove_for_move(source: PayloadList, iov: PayloadIOV, origin: Origin, changes: Changes) -> None:
+    """Note in `changes` that an IOV leaves its list for another one.
+
+    Raises `PayloadIOVSharedError`, `TagLimitError`, or the errors of `check_list`.
+    """
+    if is_shared(iov):
+        raise PayloadIOVSharedError(
+            f"Payload IOV {iov.id} is in payload list {source.name}, whose rows clones share, so it cannot be moved; "
+            "create a new one with the same payload."
+        )
+    check_list(source, Action.REMOVE_IOV, origin)
+    limits.check_closed(source.global_tag, interval_of(iov).start)
+    remove_row(source, iov, changes)
 
 
 @write

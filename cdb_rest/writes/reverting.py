@@ -146,14 +146,11 @@ class _Plan:
     def check_closed(self, tag: GlobalTag) -> None:
         """Raise `TagLimitError` if something else would be valid at a moment before `closed_until` of the tag."""
         present, target = self.pair.present, self.pair.target
-        before = stored_rows(present) if present else []
-        after = (
-            self.rows.wanted
-            if self.rows is not None
-            else stored_rows(target)
-            if target and self.pair.past is not None
-            else []
-        )
+        before, after = stored_rows(present) if present else [], []
+        if self.rows is not None:
+            after = self.rows.wanted
+        elif target and self.pair.past is not None:
+            after = stored_rows(target)
         since = first_difference(
             [TimelineRow(iov, interval_of(iov)) for iov in before],
             [TimelineRow(iov, interval_of(iov)) for iov in after],
