@@ -18,13 +18,14 @@ ENDING = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 
 
 @contextlib.contextmanager
-def interruptible() -> Iterator[Callable[[], None]]:
+def interruptible(other: Callable[[], Any] = lambda: None) -> Iterator[Callable[[], None]]:
     """Make the SQL statements of the block interruptible by SIGINT, SIGTERM and SIGHUP. A context manager.
 
     Its value is a function that raises `InterruptedError` after a signal, for long work in Python.
 
-    After a signal, the running statement of the default connection is cancelled every `CANCEL_SECONDS` until the block
-    ends. Statements shorter than that may still succeed, even a COMMIT, and Python code is not interrupted.
+    After a signal, the running statements of the default connection and of the one that `other` returns are cancelled every
+    `CANCEL_SECONDS` until the block ends. Statements shorter than that may still succeed, even a COMMIT, and Python code is not
+    interrupted.
 
     When the block ends, even without an error, `KeyboardInterrupt` is raised for SIGINT, otherwise `SystemExit` with
     the code 128 + the signal's number. It replaces a database error, `CdbError` or `InterruptedError` of the block, but no other
@@ -46,7 +47,7 @@ def interruptible() -> Iterator[Callable[[], None]]:
 
     is_over = threading.Event()
     watcher = threading.Thread(
-        target=_cancel, args=(connections[connection.alias], received, is_over), name="interruption", daemon=True
+        target=_cancel, args=(connections[connection.alias], other, received, is_over), name="interruption", daemon=True
     )
     # The threads that are started from now on inherit the mask, so the signals wait for the watcher.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
@@ -67,12 +68,13 @@ def interruptible() -> Iterator[Callable[[], None]]:
         raise failure
 
 
-def _cancel(database: Any, received: list[int], is_over: threading.Event) -> None:
+def _cancel(database: Any, other: Callable[[], Any], received: list[int], is_over: threading.Event) -> None:
     """Wait for the first signal, which is added to `received`; then cancel the statements of a connection, until it is over."""
     while not is_over.is_set():
         if found := signal.sigtimedwait(ENDING, CANCEL_SECONDS):
             logging.disable(logging.WARNING)
             received.append(found.si_signo)
         if received:
-            with contextlib.suppress(psycopg2.Error, AttributeError):
-                database.connection.cancel()
+            for open_connection in (database.connection, other()):
+                with contextlib.suppress(psycopg2.Error, AttributeError):
+                    open_connection.cancel()

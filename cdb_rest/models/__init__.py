@@ -4,6 +4,7 @@ The names of tables and columns are those of nopayloaddb, so that SQL that was p
 """
 
 from cdb_rest.models.access import AccessChange, AccessRule, ApiToken, RevokedToken, RuleKind
+from cdb_rest.models.adoption import AdoptedList, AdoptedTag, Adoption
 from cdb_rest.models.change import ChangeAction, GlobalTagChange
 from cdb_rest.models.global_tag import GlobalTag, GlobalTagStatus
 from cdb_rest.models.history import DeletedGlobalTag, PayloadIOVHistory, PayloadListMembership, PayloadListVersion
@@ -15,6 +16,9 @@ __all__ = [
     "PAYLOAD_COLUMNS",
     "AccessChange",
     "AccessRule",
+    "AdoptedList",
+    "AdoptedTag",
+    "Adoption",
     "ApiToken",
     "ChangeAction",
     "DatabaseProperty",

@@ -10,6 +10,7 @@ class ChangeAction(models.TextChoices):
 
     CREATE = "create"
     CLONE = "clone"
+    ADOPT = "adopt"  # a copy of a database of nopayloaddb
     SEED = "seed"  # the generation of a scenario
     STATUS = "status"
     ATTACH_LIST = "attach_list"
@@ -38,7 +39,8 @@ class GlobalTagChange(models.Model):
     change can be requested: it has not been pruned.
     `payload_iovs_before` and `payload_iovs_after` are the numbers of IOVs that the change removed and added.
 
-    `source` is, for a clone, the copied tag and its revision, and for a scenario its name, layout and seed.
+    `source` is, for a clone, the copied tag and its revision, for a scenario its name, layout and seed, and for an adoption the
+    source with its snapshot and the decisions.
     """
 
     number = models.BigIntegerField()

@@ -51,7 +51,8 @@ class PayloadIOV(models.Model):
     """A payload file and its interval of validity, as a row of a payload list or detached.
 
     The end is stored in the wire format: exclusive in continuous mode, inclusive in discrete mode. An open interval has
-    the end (2^63-1, 2^63-1) in both modes. The column `extra` is the revision of the payload.
+    the end (2^63-1, 2^63-1) in both modes. The column `extra` is the revision of the payload. Only a detached row that was adopted
+    from nopayloaddb may have a negative number, or an end before its start.
     """
 
     payload_url = models.CharField(max_length=TEXT_LENGTH)
@@ -102,13 +103,13 @@ class PayloadIOV(models.Model):
             ),
             models.CheckConstraint(
                 name="payload_iov_not_negative",
-                condition=Q(
-                    major_iov__gte=0, minor_iov__gte=0, major_iov_end__gte=0, minor_iov_end__gte=0, size__gte=0
-                ),
+                condition=Q(payload_list__isnull=True)
+                | Q(major_iov__gte=0, minor_iov__gte=0, major_iov_end__gte=0, minor_iov_end__gte=0, size__gte=0),
             ),
             models.CheckConstraint(
                 name="payload_iov_end_not_before_start",
-                condition=Q(major_iov_end__gt=F("major_iov"))
+                condition=Q(payload_list__isnull=True)
+                | Q(major_iov_end__gt=F("major_iov"))
                 | Q(major_iov_end=F("major_iov"), minor_iov_end__gte=F("minor_iov")),
             ),
             models.CheckConstraint(name="payload_iov_revision_is_digits", condition=Q(extra__regex=r"^[0-9]+$")),

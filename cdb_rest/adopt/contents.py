@@ -1,0 +1,149 @@
+"""What a database of nopayloaddb holds: its global tags, payload types and lists, and summaries of the rows of lists."""
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
+
+from cdb_rest.adopt.catalog import ROW_FAULTS
+from cdb_rest.adopt.decisions import Decisions
+from cdb_rest.adopt.source import Snapshot
+
+# Payload lists of one statement, so that progress shows and statements stay short.
+LISTS_AT_ONCE = 20
+DETACHED = 'iov.payload_list_id IS NULL OR NOT EXISTS (SELECT FROM "PayloadList" WHERE id = iov.payload_list_id)'
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class SourceTag:
+    """A global tag of the source. `status` is None if it has none. If several share a name, the later ones end with their id."""
+
+    id: int
+    name: str
+    author: str
+    description: str
+    status: str | None
+    created: datetime
+    updated: datetime
+
+
+@dataclass(frozen=True)
+class SourceType:
+    """A payload type of the source."""
+
+    name: str
+    description: str
+    created: datetime
+
+
+@dataclass(frozen=True)
+class SourceList:
+    """A payload list of the source. `tag_id` and `payload_type` are None if there is no such tag or type.
+
+    `stays`: whether it stays in its tag; false for all but the newest list of a type in a tag, and without a tag.
+    """
+
+    id: int
+    name: str
+    description: str
+    tag_id: int | None
+    payload_type: str | None
+    created: datetime
+    updated: datetime
+    stays: bool = False
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The rows of a payload list of the source: all, those that stay attached, and how many have each fault.
+
+    `rows_hash` is a hash of the attached rows, `other_hash` of the others.
+    """
+
+    list_id: int
+    count: int
+    attached: int
+    rows_hash: str
+    other_hash: str
+    faults: dict[str, int]
+
+    @property
+    def changed_by_decisions(self) -> dict[str, int]:
+        """The faults because of which answers may differ from those of nopayloaddb."""
+        return {
+            name: count for name, count in self.faults.items() if count and name not in ("overlap", "wrong_comb_iov")
+        }
+
+
+def batches(items: Sequence[Item], size: int = LISTS_AT_ONCE) -> Iterator[list[Item]]:
+    """The items in lists of up to `size`."""
+    for first in range(0, len(items), size):
+        yield list(items[first : first + size])
+
+
+def read_tags(snapshot: Snapshot) -> list[SourceTag]:
+    """All global tags, by id."""
+    names: Counter[str] = Counter()
+    found = []
+    for tag_id, name, *more in snapshot.rows("source_tags"):
+        names[name] += 1
+        found.append(SourceTag(tag_id, name if names[name] == 1 else f"{name} (id {tag_id})", *more))
+    return found
+
+
+def read_types(snapshot: Snapshot) -> list[SourceType]:
+    """All payload types, by id."""
+    return [SourceType(*row) for row in snapshot.rows("source_types")]
+
+
+def read_lists(snapshot: Snapshot, tag_id: int | None = None) -> list[SourceList]:
+    """The payload lists of a tag, or all (None), by id."""
+    names: Counter[str] = Counter()
+    rows = []
+    for list_id, name, *more in snapshot.rows("source_lists", {"tag_id": tag_id}):
+        names[name] += 1
+        rows.append(SourceList(list_id, name if names[name] == 1 else f"{name} (id {list_id})", *more))
+    newest: dict[tuple[int | None, str | None], SourceList] = {}
+    for item in rows:
+        key = (item.tag_id, item.payload_type)
+        if key not in newest or (item.updated, item.id) > (newest[key].updated, newest[key].id):
+            newest[key] = item
+    return [
+        SourceList(**vars(item) | {"stays": item.tag_id is not None and newest[item.tag_id, item.payload_type] is item})
+        for item in rows
+    ]
+
+
+def summaries(
+    snapshot: Snapshot, list_ids: Sequence[int], decisions: Decisions, progress: Callable[[int], object]
+) -> dict[int, Summary]:
+    """The summary of each payload list. `progress` gets the number of rows of each batch."""
+    found = {}
+    for batch in batches(list_ids):
+        for row in snapshot.rows("source_summary", {"list_ids": batch} | decisions.parameters):
+            found[row[0]] = _summary(row)
+        progress(sum(found[list_id].count for list_id in batch))
+    return found
+
+
+def detached_summary(snapshot: Snapshot, decisions: Decisions) -> Summary:
+    """The summary of the IOVs in no list. Of the faults, only a bad revision matters for them."""
+    [row] = snapshot.rows("source_summary", {"list_ids": [0]} | decisions.parameters, condition=DETACHED)
+    return _summary(row)
+
+
+def _summary(row: Sequence[object]) -> Summary:
+    list_id, count, attached, rows_hash, other_hash, *faults = row
+    return Summary(
+        *(list_id, count, attached, rows_hash, other_hash),  # type: ignore[arg-type]
+        dict(zip(ROW_FAULTS, faults, strict=True)),  # type: ignore[arg-type]
+    )
+
+
+def by_tag(lists: Sequence[SourceList]) -> dict[int | None, list[SourceList]]:
+    """The lists of each tag, None for those without one."""
+    ordered = sorted(lists, key=lambda item: (item.tag_id is not None, item.tag_id or 0, item.id))
+    return {tag_id: list(group) for tag_id, group in itertools.groupby(ordered, key=lambda item: item.tag_id)}

@@ -1,0 +1,342 @@
+"""Copies of global tags of nopayloaddb: one transaction for each, with a record of what it copied."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+from django.db.models.functions import Now
+
+from cdb_rest import named_sql
+from cdb_rest.adopt.contents import (
+    DETACHED,
+    SourceList,
+    SourceTag,
+    Summary,
+    read_lists,
+    read_tags,
+    read_types,
+    summaries,
+)
+from cdb_rest.adopt.decisions import Decisions
+from cdb_rest.adopt.source import Snapshot, Source
+from cdb_rest.models import (
+    AdoptedList,
+    AdoptedTag,
+    Adoption,
+    ChangeAction,
+    GlobalTag,
+    GlobalTagStatus,
+    PayloadIOV,
+    PayloadList,
+    PayloadType,
+)
+from cdb_rest.rules.access import Origin
+from cdb_rest.rules.errors import InvalidInputError, NameTakenError, quoted
+from cdb_rest.rules.names import check_new_name
+from cdb_rest.rules.status import Status
+from cdb_rest.writes.change_log import Changes
+from cdb_rest.writes.restorations import check_not_retired
+from cdb_rest.writes.transactions import write
+
+CREATE_TABLE = named_sql.load("create_adopted_rows")
+COPY_IN = named_sql.load("copy_adopted_rows")
+INSERT = named_sql.load("insert_adopted_rows")
+OWN_IDS = named_sql.load("begin_own_ids_above")
+REFRESH = named_sql.load("refresh_after_seeding")
+BY_ADOPT = Origin("adopt")
+# Rows that are stored by one statement.
+ROWS_AT_ONCE = 200_000
+# Between the greatest id of the source and the first one of this service.
+ROOM_FOR_IDS = 10**9
+
+# Gets the name of what is copied, and the number of IOVs that were copied since the last call.
+Progress = Callable[[str, int], object]
+
+
+@dataclass(frozen=True)
+class Copy:
+    """What a copy needs: the source, the record, the decisions, and where progress goes."""
+
+    source: Source
+    adoption: Adoption
+    decisions: Decisions
+    progress: Progress
+
+
+def is_empty() -> bool:
+    """Whether this database has no global tags, payload types, lists and IOVs."""
+    return not any(model.objects.exists() for model in (GlobalTag, PayloadType, PayloadList, PayloadIOV))
+
+
+@write
+def begin(source: Source, decisions: Decisions) -> Adoption:
+    """The record of the adoption of a source, and in an empty database room for its ids. An unfinished one goes on.
+
+    Raises `InvalidInputError` if it goes on with other decisions.
+    """
+    adoption = Adoption.objects.filter(source=source.identity).first()
+    if adoption is not None:
+        if adoption.decisions != decisions.as_json():
+            raise InvalidInputError(
+                "this copy was begun with other decisions: go on with the same ones, or begin again in an empty database"
+            )
+        return adoption
+    keeps_ids = is_empty()
+    [(greatest, _, _)] = source.read(lambda snapshot: snapshot.rows("source_greatest_id"))
+    if keeps_ids:
+        with connection.cursor() as cursor:
+            cursor.execute(OWN_IDS, {"greatest": greatest + ROOM_FOR_IDS})
+    return Adoption.objects.create(
+        source=source.identity,
+        decisions=decisions.as_json(),
+        keeps_ids=keeps_ids,
+        first_own_id=greatest + ROOM_FOR_IDS + 1,
+    )
+
+
+def copy_tags(copy: Copy, only: Sequence[str]) -> list[str]:
+    """Copy the tags that are not copied yet, all or `only` these, and without `only` what is in no tag. Returns their names here.
+
+    Raises `SourceError`, `InvalidInputError` or `NameTakenError`.
+    """
+    tags = copy.source.read(read_tags)
+    if unknown := set(only) - {tag.name for tag in tags}:
+        raise InvalidInputError(f"the source has no global tag {quoted(min(unknown))}")
+    done = set(copy.adoption.tags.values_list("source_id", flat=True))
+    copied = []
+    for tag in tags:
+        if (not only or tag.name in only) and tag.id not in done:
+            copied.append(copy.source.read(partial(copy_tag, copy, tag)))
+    if not only:
+        copy.source.read(lambda snapshot: copy_types(copy, snapshot))
+        if copy.decisions.choice("detached") == "keep" and copy.adoption.finished is None:
+            copy.source.read(lambda snapshot: copy_detached(copy, snapshot))
+        Adoption.objects.filter(id=copy.adoption.id, finished=None).update(finished=Now())
+    return copied
+
+
+def refresh_statistics() -> None:
+    """Vacuum and analyze the tables, for the planner and for index-only scans."""
+    with connection.cursor() as cursor:
+        cursor.execute(REFRESH)
+
+
+@write
+def copy_types(copy: Copy, snapshot: Snapshot) -> None:
+    """Create the payload types of the source that are missing, also those without a list."""
+    for source_type in read_types(snapshot):
+        name = copy.decisions.name("payload type", source_type.name)
+        _type(name, source_type.description, source_type.created)
+
+
+def _type(name: str, description: str = "", created: Any = None) -> PayloadType:
+    found = PayloadType.objects.filter(name=name).first()
+    if found is None:
+        check_new_name(name, settings.CDB_NAME_PATTERN)
+        found = PayloadType.objects.create(
+            name=name, description=description, **({"created": created} if created else {})
+        )
+    return found
+
+
+@write
+def copy_tag(copy: Copy, tag: SourceTag, snapshot: Snapshot) -> str:
+    """Copy a tag with its lists and their rows, as one recorded change. Returns its name here. Raises `NameTakenError`."""
+    lists = read_lists(snapshot, tag.id)
+    created = create_tag(copy, tag)
+    found = summaries(snapshot, [item.id for item in lists], copy.decisions, lambda count: None)
+    made = create_lists(copy, lists, found, created)
+    copy_rows(copy, snapshot, created.name, found, made)
+    changes = Changes()
+    changes.of_tag(created.id).source = origin_of(copy, snapshot, tag, lists, found)
+    for payload_list in PayloadList.objects.filter(id__in=[item.id for item in made.values()]):
+        if payload_list.global_tag_id is not None:
+            changes.attach(payload_list, created.id)
+        changes.of_list(payload_list)
+    revisions = changes.record(ChangeAction.ADOPT, BY_ADOPT)
+    GlobalTag.objects.filter(id=created.id).update(updated=tag.updated)
+    AdoptedTag.objects.create(
+        adoption=copy.adoption,
+        source_id=tag.id,
+        source_name=tag.name[:80],
+        tag_id=created.id,
+        revision=revisions[created.name],
+        snapshot=snapshot.name,
+    )
+    note_lists(copy, found, made)
+    return created.name
+
+
+@write
+def copy_detached(copy: Copy, snapshot: Snapshot) -> None:
+    """Copy the lists without a tag and the IOVs without a list."""
+    lists = [item for item in read_lists(snapshot) if item.tag_id is None]
+    found = summaries(snapshot, [item.id for item in lists], copy.decisions, lambda count: None)
+    made = create_lists(copy, lists, found, None)
+    copy_rows(copy, snapshot, None, found, made)
+    changes = Changes()
+    for payload_list in PayloadList.objects.filter(id__in=[item.id for item in made.values()]):
+        changes.of_list(payload_list)
+    changes.record(ChangeAction.ADOPT, BY_ADOPT)
+    note_lists(copy, found, made)
+    load_detached(copy, snapshot)
+    insert_loaded(copy, {}, None)
+
+
+def origin_of(
+    copy: Copy, snapshot: Snapshot, tag: SourceTag, lists: Sequence[SourceList], found: dict[int, Summary]
+) -> dict[str, Any]:
+    """What the change log says about the adoption of a tag: the source, the snapshot and what was decided, with numbers."""
+    decided: dict[str, int] = {}
+    for summary in found.values():
+        for fault, count in summary.changed_by_decisions.items():
+            decided[fault] = decided.get(fault, 0) + count
+    if others := sum(not item.stays for item in lists):
+        decided["two_lists"] = others
+    return {
+        "adopted_from": {"database": copy.source.address, "global_tag": tag.name, "status": tag.status or ""},
+        "snapshot": snapshot.name,
+        "decisions": {"mode": copy.decisions.mode, **copy.decisions.choices},
+        "decided": decided,
+    }
+
+
+def create_tag(copy: Copy, tag: SourceTag) -> GlobalTag:
+    """Create the copy of a tag, without lists. Raises `NameTakenError` or `InvalidInputError`."""
+    name, status = copy.decisions.name("global tag", tag.name), copy.decisions.status(tag.status)
+    check_new_name(name, settings.CDB_NAME_PATTERN)
+    if status is None:
+        raise InvalidInputError(f"the status {quoted(tag.status)} of global tag {quoted(tag.name)} is not decided")
+    if GlobalTag.objects.filter(name=name).exists():
+        raise NameTakenError(f"global tag {quoted(name)} (--rename {name}=NEW)")
+    if status == Status.FROZEN:
+        check_not_retired(name)
+    keeps = copy.adoption.keeps_ids and not GlobalTag.objects.filter(id=tag.id).exists()
+    return GlobalTag.objects.create(
+        **({"id": tag.id} if keeps else {}),
+        name=name,
+        author=tag.author[:80],
+        description=tag.description[:255],
+        status=GlobalTagStatus.objects.get(name=status),
+        created=tag.created,
+        updated=tag.updated,
+    )
+
+
+def create_lists(
+    copy: Copy, lists: Sequence[SourceList], found: dict[int, Summary], tag: GlobalTag | None
+) -> dict[int, PayloadList]:
+    """Create the copies of lists, without rows, by their id in the source. With `share`, lists with equal rows share them."""
+    keeps = copy.adoption.keeps_ids
+    taken = set(PayloadList.objects.filter(id__in=[item.id for item in lists]).values_list("id", flat=True))
+    names = [copy.decisions.name("payload list", item.name) for item in lists]
+    taken_names = set(PayloadList.objects.filter(name__in=names).values_list("name", flat=True))
+    types = {item.payload_type: _type(copy.decisions.name("payload type", item.payload_type or "")) for item in lists}
+    made = {}
+    for item, name in zip(lists, names, strict=True):
+        keeps_id = keeps and item.id not in taken
+        base = _base(copy, found[item.id])
+        payload_list = PayloadList(
+            id=item.id if keeps_id else None,
+            name=name,
+            description=item.description[:255],
+            global_tag=tag if item.stays else None,
+            left_tag=None if item.stays or tag is None else tag.name,
+            payload_type=types[item.payload_type],
+            created=item.created,
+            updated=item.updated,
+        )
+        if base is not None:
+            payload_list.base_list_id, payload_list.base_version = base.id, base.version
+            payload_list.iov_count, payload_list.edited = base.iov_count, base.edited
+        if not keeps_id or name in taken_names:
+            payload_list.name = ""
+            payload_list.save()
+            payload_list.name = f"{payload_list.payload_type.name}_{payload_list.id}"
+            payload_list.save(update_fields=["name"])
+        else:
+            payload_list.save(force_insert=True)
+        made[item.id] = payload_list
+    return made
+
+
+def _base(copy: Copy, summary: Summary) -> PayloadList | None:
+    """A list that has the same rows since its adoption, if lists are to share rows."""
+    if not copy.decisions.share or not summary.attached or summary.attached != summary.count:
+        return None
+    same = copy.adoption.lists.filter(rows_hash=summary.rows_hash, iov_count=summary.attached)
+    for list_id, version in same.order_by("id").values_list("list_id", "version")[:1]:
+        return PayloadList.objects.filter(id=list_id, version=version, base_list_id=None).first()
+    return None
+
+
+def copy_rows(
+    copy: Copy, snapshot: Snapshot, tag: str | None, found: dict[int, Summary], made: dict[int, PayloadList]
+) -> None:
+    """Copy the rows of new lists that do not share those of others, in parts of about `ROWS_AT_ONCE`."""
+    part: list[int] = []
+    rows = 0
+    wanted = [list_id for list_id, item in made.items() if item.base_list_id is None]
+    for list_id in wanted:
+        part.append(list_id)
+        rows += found[list_id].count
+        if rows >= ROWS_AT_ONCE or list_id == wanted[-1]:
+            load_rows(copy, snapshot, part)
+            insert_loaded(copy, {source_id: made[source_id] for source_id in part}, tag)
+            copy.progress(tag or "without a tag", rows)
+            part, rows = [], 0
+    copy.progress(tag or "without a tag", sum(found[item].count for item in made if item not in wanted))
+
+
+def load_rows(copy: Copy, snapshot: Snapshot, list_ids: Sequence[int]) -> None:
+    """Load the rows of lists of the source into the temporary table."""
+    values = {"list_ids": list(list_ids)} | copy.decisions.parameters
+    _load(snapshot, "copy_source_rows", values)
+
+
+def load_detached(copy: Copy, snapshot: Snapshot) -> None:
+    """Load the IOVs without a list into the temporary table, as they are."""
+    _load(snapshot, "copy_source_detached", copy.decisions.parameters | {"detaching": [], "opening": []}, DETACHED)
+
+
+def _load(snapshot: Snapshot, statement: str, values: dict[str, Any], condition: str | None = None) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(CREATE_TABLE)
+        with snapshot.copy(statement, values, **({"condition": condition} if condition else {})) as rows:
+            cursor.copy_expert(COPY_IN, rows, 1 << 20)
+
+
+def insert_loaded(copy: Copy, made: dict[int, PayloadList], tag: str | None) -> None:
+    """Store the rows of the temporary table in new lists, by their id in the source."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            INSERT,
+            {
+                "source_list_ids": list(made),
+                "list_ids": [item.id for item in made.values()],
+                "keeps_ids": copy.adoption.keeps_ids,
+                "left_tag": tag,
+            },
+        )
+
+
+def note_lists(copy: Copy, found: dict[int, Summary], made: dict[int, PayloadList]) -> None:
+    """Record the lists that were adopted."""
+    versions = dict(PayloadList.objects.filter(id__in=[item.id for item in made.values()]).values_list("id", "version"))
+    AdoptedList.objects.bulk_create(
+        [
+            AdoptedList(
+                adoption=copy.adoption,
+                source_id=source_id,
+                list_id=item.id,
+                version=versions[item.id],
+                iov_count=found[source_id].attached,
+                rows_hash=found[source_id].rows_hash,
+            )
+            for source_id, item in made.items()
+        ],
+        batch_size=1000,
+    )

@@ -1,0 +1,180 @@
+"""manage.py adopt"""
+
+import json
+import time
+from argparse import BooleanOptionalAction
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import connection
+from tqdm import tqdm
+
+from cdb_rest import named_sql
+from cdb_rest.adopt import show
+from cdb_rest.adopt.catalog import NotNopayloaddbError
+from cdb_rest.adopt.copying import Copy, begin, copy_tags, is_empty, refresh_statistics
+from cdb_rest.adopt.decisions import CHOICES, Decisions, read_decisions
+from cdb_rest.adopt.report import Report, make_report, missing_decisions
+from cdb_rest.adopt.source import Source, read_url
+from cdb_rest.management.interruption import interruptible
+from cdb_rest.management.quantities import IN_SECONDS
+from cdb_rest.models import Adoption, GlobalTag
+from cdb_rest.rules.errors import CdbError, InvalidInputError
+
+LOCK = named_sql.load("lock_adoption")
+
+
+class Command(BaseCommand):
+    help = (
+        "Take over a database of nopayloaddb. Without another option it reports what the database holds, what it needs, and "
+        "which answers will change: exit code 0 if a copy needs no more decisions, 1 if it does, 2 if it is another database. The "
+        "source is only read, and may stay in service. docs/adopt.md describes all steps."
+    )
+    requires_system_checks = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "source",
+            metavar="SOURCE_URL",
+            help="postgresql://USER@HOST:PORT/DATABASE, or @FILE: a file with the URL, which may have a password",
+        )
+        what = parser.add_mutually_exclusive_group()
+        what.add_argument("--report", action="store_true", help="report, and change nothing (the default)")
+        what.add_argument("--copy", action="store_true", help="copy all tags, or --only some; a broken copy goes on")
+        parser.add_argument("--only", nargs="+", default=[], metavar="TAG", help="only these global tags of the source")
+        parser.add_argument(
+            "--rename", action="append", default=[], metavar="OLD=NEW", help="another name for a global tag"
+        )
+        parser.add_argument(
+            "--timeout",
+            default=1800,
+            help="time limit of each statement in the source (default: 30min)",
+            **IN_SECONDS | {"brief": True},
+        )
+        output = parser.add_argument_group("output of the report")
+        output.add_argument("--json", action="store_true", help="print the report as JSON")
+        output.add_argument("--html", metavar="FILE", help="write the report as one HTML page")
+        output.add_argument(
+            "--draft",
+            metavar="FILE",
+            help="write all decisions as a TOML file to fill in, and bad names as a CSV file beside it",
+        )
+        decisions = parser.add_argument_group("decisions")
+        decisions.add_argument(
+            "--decisions", metavar="FILE", help="a TOML file with decisions; options replace those in it"
+        )
+        decisions.add_argument(
+            "--mode",
+            choices=("continuous", "discrete"),
+            help="whether ends are exclusive or inclusive; nopayloaddb does not store it",
+        )
+        decisions.add_argument(
+            "--map-status",
+            action="append",
+            default=[],
+            metavar="NAME=STATUS",
+            help="unlocked, locked or frozen for another status",
+        )
+        for choice in CHOICES:
+            values = [*choice.values]
+            default = f" (default: {choice.default})" if choice.default else ""
+            decisions.add_argument(choice.option, dest=choice.name, choices=values, help=f"{choice.help}{default}")
+        decisions.add_argument(
+            "--rename-bad-names",
+            metavar="FILE",
+            help="a CSV file (kind, old, new) with other names, as --draft writes it",
+        )
+        decisions.add_argument(
+            "--share", action=BooleanOptionalAction, default=None, help="payload lists with the same rows share them"
+        )
+
+    def handle(self, *, source: str, timeout: float, **options: Any) -> None:
+        begun = time.monotonic()
+        decisions = read_decisions(options["decisions"], _given(options))
+        try:
+            opened = Source(read_url(source), timeout)
+        except NotNopayloaddbError as error:
+            raise CommandError(str(error), returncode=2) from error
+        try:
+            with interruptible(lambda: opened.connection):
+                if options["copy"]:
+                    self._copy(opened, decisions, options["only"])
+                else:
+                    self._report(opened, decisions, options)
+        except CdbError as error:
+            raise CommandError(str(error)) from error
+        finally:
+            opened.close()
+        self.stderr.write(f"Done in {time.monotonic() - begun:.1f} s.")
+
+    def _report(self, source: Source, decisions: Decisions, options: dict[str, Any]) -> None:
+        report = self._read(source, decisions, options["only"])
+        if options["html"]:
+            Path(options["html"]).write_text(show.as_html(report))
+        if options["draft"]:
+            self._write_draft(report, Path(options["draft"]))
+        if options["json"]:
+            self.stdout.write(json.dumps(show.as_json(report), indent=1))
+        else:
+            self.stdout.write("\n".join(show.as_text(report)))
+        if count := len(report.missing):
+            raise CommandError(f"decisions needed: {count}")
+
+    def _write_draft(self, report: Report, file: Path) -> None:
+        names = file.with_suffix(".names.csv") if report.bad_names else None
+        for written in (file, names):
+            if written is not None and written.exists():
+                raise InvalidInputError(f"{written} exists already")
+        file.write_text(show.draft(report, names.name if names else ""))
+        if names is not None:
+            show.write_names(report, names)
+
+    def _read(self, source: Source, decisions: Decisions, only: list[str]) -> Report:
+        with tqdm(unit="IOV", unit_scale=True, desc="report", disable=None, leave=False) as bar:
+
+            def progress(done: int, total: int) -> None:
+                bar.total = total
+                bar.update(done - bar.n)
+
+            return make_report(source, decisions, only=only, progress=progress)
+
+    def _copy(self, source: Source, decisions: Decisions, only: list[str]) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(LOCK)
+            [(is_locked,)] = cursor.fetchall()
+        if not is_locked:
+            raise InvalidInputError("another adoption runs on this database")
+        if not only and not is_empty() and not Adoption.objects.filter(source=source.identity).exists():
+            names = ", ".join(GlobalTag.objects.order_by("id").values_list("name", flat=True)[:3])
+            raise InvalidInputError(
+                f"this database is not empty ({names or 'it has payload types or lists'}): name the tags to copy with --only, "
+                "or use an empty one (SCENARIO=none)"
+            )
+        report = self._read(source, decisions, only)
+        if missing := missing_decisions(report):
+            raise InvalidInputError(f"decisions are missing, nothing was copied: {'; '.join(missing)}")
+        total = sum(row.get("IOVs", 0) for row in report.statuses)
+        with tqdm(total=total, unit="IOV", unit_scale=True, desc="copy", disable=None, leave=False) as bar:
+
+            def progress(tag: str, count: int) -> None:
+                bar.set_description(tag)
+                bar.update(count)
+
+            adoption = begin(source, decisions)
+            copied = copy_tags(Copy(source, adoption, decisions, progress), only)
+            bar.set_description("vacuum")
+            refresh_statistics()
+        self.stdout.write(f"Copied {len(copied):,} global tags; --verify compares all answers.")
+
+
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    """The decisions that were given as options."""
+    given = {choice.name: options[choice.name] for choice in CHOICES}
+    given |= {name: options[name] for name in ("mode", "share", "rename_bad_names")}
+    for name, option in (("statuses", "map_status"), ("renames", "rename")):
+        pairs = [text.rpartition("=") for text in options[option]]
+        if any(not separator for _, separator, _ in pairs):
+            raise CommandError(f"--{option.replace('_', '-')} must look like OLD=NEW")
+        given[name] = {old: new for old, _, new in pairs}
+    return given
