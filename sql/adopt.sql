@@ -240,6 +240,16 @@ WHERE coalesce(iov.stored_comb, CASE WHEN NOT {has_comb} THEN iov.right_comb END
 ORDER BY list.id, iov.stored_comb DESC, iov.id
 
 
+-- name: source_attached
+-- The rows of payload lists that stay attached, as lookups return them. Parameters: those of `source_summary`.
+SELECT iov.payload_url, iov.checksum, iov.size, iov.major_iov, iov.minor_iov, iov.major_iov_end, iov.minor_iov_end, iov.extra
+FROM unnest(%(list_ids)s::bigint[]) AS list (id)
+CROSS JOIN LATERAL (
+{rows}
+) AS iov
+WHERE iov.attached
+
+
 -- name: copy_source_rows
 -- Send the rows of payload lists to the client. Parameters: list_ids bigint[], and those of `source_rows`, which replaces {rows}.
 COPY (
@@ -265,11 +275,15 @@ ORDER BY iov.id
 
 
 -- name: create_adopted_rows
--- Create the temporary table for rows of the source. No parameters.
+-- Create the temporary table for rows of the source, if this transaction has none. No parameters.
 CREATE TEMPORARY TABLE IF NOT EXISTS cdb_adopted (
     list_id bigint, attached boolean, id bigint, payload_url text, checksum text, size bigint, major_iov bigint, minor_iov bigint,
     major_iov_end bigint, minor_iov_end bigint, extra text, created timestamptz, updated timestamptz
-) ON COMMIT DROP;
+) ON COMMIT DROP
+
+
+-- name: empty_adopted_rows
+-- Delete all rows of the temporary table. No parameters.
 TRUNCATE cdb_adopted
 
 
@@ -280,8 +294,8 @@ COPY cdb_adopted FROM STDIN
 
 -- name: insert_adopted_rows
 -- Store the rows of cdb_adopted in new payload lists, or detached. An id that is taken is replaced by a new one.
--- Parameters: source_list_ids, list_ids bigint[]: the lists in the source and here; keeps_ids boolean; left_tag text: the global tag of
---   the lists, for rows that are detached (null: none).
+-- Parameters: source_list_ids, list_ids bigint[]: the lists in the source and here; left_tags text[]: their global tags, for rows that
+--   are detached (null: none); keeps_ids boolean.
 INSERT INTO "PayloadIOV" (
     id, payload_url, checksum, size, major_iov, minor_iov, major_iov_end, minor_iov_end, extra, payload_list_id, added_in, created,
     updated, left_tag
@@ -291,10 +305,66 @@ SELECT CASE
         ELSE nextval(pg_get_serial_sequence('"PayloadIOV"', 'id'))
     END, adopted.payload_url, adopted.checksum, adopted.size, adopted.major_iov, adopted.minor_iov, adopted.major_iov_end,
     adopted.minor_iov_end, adopted.extra, CASE WHEN adopted.attached THEN list.id END, adopted.attached::integer, adopted.created,
-    adopted.updated, CASE WHEN NOT adopted.attached THEN %(left_tag)s END
+    adopted.updated, CASE WHEN NOT adopted.attached THEN list.left_tag END
 FROM cdb_adopted AS adopted
 LEFT JOIN "PayloadIOV" AS taken ON taken.id = adopted.id
-LEFT JOIN unnest(%(source_list_ids)s::bigint[], %(list_ids)s::bigint[]) AS list (source_id, id) ON list.source_id = adopted.list_id
+LEFT JOIN unnest(%(source_list_ids)s::bigint[], %(list_ids)s::bigint[], %(left_tags)s::text[]) AS list (source_id, id, left_tag)
+    ON list.source_id = adopted.list_id
+
+
+-- name: adopted_rows
+-- The rows of cdb_adopted that stay attached to a payload list, by start. Parameters: list_id bigint: its id in the source.
+SELECT id, payload_url, checksum, size, major_iov, minor_iov, major_iov_end, minor_iov_end, extra
+FROM cdb_adopted
+WHERE list_id = %(list_id)s AND attached
+ORDER BY major_iov, minor_iov
+
+
+-- name: take_over_times
+-- Give the rows of a payload list the times that they have in cdb_adopted. Parameters: source_list_id, list_id bigint.
+UPDATE "PayloadIOV" AS iov SET created = adopted.created, updated = adopted.updated
+FROM cdb_adopted AS adopted
+WHERE iov.payload_list_id = %(list_id)s AND adopted.list_id = %(source_list_id)s AND adopted.attached
+    AND iov.major_iov = adopted.major_iov AND iov.minor_iov = adopted.minor_iov
+    AND (iov.created, iov.updated) IS DISTINCT FROM (adopted.created, adopted.updated)
+
+
+-- name: update_detached_rows
+-- Make the detached IOVs that came from the source those of cdb_adopted, and leave there the ones that are to be inserted.
+-- Parameters: first_own_id bigint: they have smaller ids; kept_tags text[]: IOVs that were detached from these global tags stay.
+WITH deleted AS (
+    DELETE FROM "PayloadIOV" AS iov
+    WHERE iov.payload_list_id IS NULL AND iov.id < %(first_own_id)s AND iov.creator IS NULL
+        AND coalesce(iov.left_tag <> ALL(%(kept_tags)s), true)
+        AND NOT EXISTS (SELECT FROM cdb_adopted AS adopted WHERE adopted.id = iov.id)
+),
+changed AS (
+    UPDATE "PayloadIOV" AS iov
+    SET payload_url = adopted.payload_url, checksum = adopted.checksum, size = adopted.size, major_iov = adopted.major_iov,
+        minor_iov = adopted.minor_iov, major_iov_end = adopted.major_iov_end, minor_iov_end = adopted.minor_iov_end,
+        extra = adopted.extra, updated = adopted.updated
+    FROM cdb_adopted AS adopted
+    WHERE iov.id = adopted.id AND iov.payload_list_id IS NULL AND (
+        iov.payload_url, iov.checksum, iov.size, iov.major_iov, iov.minor_iov, iov.major_iov_end, iov.minor_iov_end, iov.extra
+    ) IS DISTINCT FROM (
+        adopted.payload_url, adopted.checksum, adopted.size, adopted.major_iov, adopted.minor_iov, adopted.major_iov_end,
+        adopted.minor_iov_end, adopted.extra
+    )
+)
+DELETE FROM cdb_adopted AS adopted USING "PayloadIOV" AS iov WHERE iov.id = adopted.id
+
+
+-- name: copy_source_others
+-- Send the rows of payload lists that the decisions detach to the client. Parameters: those of `copy_source_rows`.
+COPY (
+SELECT list.id, false, iov.id, iov.payload_url, iov.checksum, iov.size, iov.major_iov, iov.minor_iov, iov.major_iov_end,
+    iov.minor_iov_end, iov.extra, iov.created, iov.updated
+FROM unnest(%(list_ids)s::bigint[]) AS list (id)
+CROSS JOIN LATERAL (
+{rows}
+) AS iov
+WHERE NOT iov.attached
+) TO STDOUT
 
 
 -- name: own_hashes
@@ -305,6 +375,28 @@ FROM "PayloadList" AS list
 LEFT JOIN LATERAL cdb_iovs_of(list.rows_list_id, list.rows_version, 0, 'Infinity') AS iov ON true
 WHERE list.id = ANY(%(list_ids)s)
 GROUP BY list.id
+
+
+-- name: own_answer
+-- The rows of a lookup as JSON. Parameters: tag text, major, minor bigint, inclusive boolean: whether ends are inclusive.
+SELECT cdb_lookup(%(tag)s, %(major)s, %(minor)s, false, %(inclusive)s, false)
+
+
+-- name: random_start
+-- The interval of a random row of a global tag. Parameters: tag_id bigint.
+SELECT iov.major_iov, iov.minor_iov, iov.major_iov_end, iov.minor_iov_end
+FROM (
+    SELECT rows_list_id, rows_version, floor(random() * iov_count)::bigint AS number
+    FROM "PayloadList"
+    WHERE global_tag_id = %(tag_id)s AND iov_count > 0
+    ORDER BY random()
+    LIMIT 1
+) AS list
+CROSS JOIN LATERAL (
+    SELECT found.* FROM cdb_iovs_of(list.rows_list_id, list.rows_version, 0, 'Infinity') AS found
+    OFFSET list.number
+    LIMIT 1
+) AS iov
 
 
 -- name: begin_own_ids_above

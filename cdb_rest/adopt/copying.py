@@ -20,7 +20,7 @@ from cdb_rest.adopt.contents import (
     read_types,
     summaries,
 )
-from cdb_rest.adopt.decisions import Decisions
+from cdb_rest.adopt.decisions import FAULT_CHOICES, Decisions
 from cdb_rest.adopt.source import Snapshot, Source
 from cdb_rest.models import (
     AdoptedList,
@@ -35,13 +35,14 @@ from cdb_rest.models import (
 )
 from cdb_rest.rules.access import Origin
 from cdb_rest.rules.errors import InvalidInputError, NameTakenError, quoted
-from cdb_rest.rules.names import check_new_name
+from cdb_rest.rules.names import LIST_NAME_LENGTH, check_new_name
 from cdb_rest.rules.status import Status
 from cdb_rest.writes.change_log import Changes
 from cdb_rest.writes.restorations import check_not_retired
 from cdb_rest.writes.transactions import write
 
 CREATE_TABLE = named_sql.load("create_adopted_rows")
+EMPTY_TABLE = named_sql.load("empty_adopted_rows")
 COPY_IN = named_sql.load("copy_adopted_rows")
 INSERT = named_sql.load("insert_adopted_rows")
 OWN_IDS = named_sql.load("begin_own_ids_above")
@@ -87,6 +88,7 @@ def begin(source: Source, decisions: Decisions) -> Adoption:
     keeps_ids = is_empty()
     [(greatest, _, _)] = source.read(lambda snapshot: snapshot.rows("source_greatest_id"))
     if keeps_ids:
+        # Without this, an object that is created here before the copy ends would get an id of the source.
         with connection.cursor() as cursor:
             cursor.execute(OWN_IDS, {"greatest": greatest + ROOM_FOR_IDS})
     return Adoption.objects.create(
@@ -146,8 +148,9 @@ def _type(name: str, description: str = "", created: Any = None) -> PayloadType:
 def copy_tag(copy: Copy, tag: SourceTag, snapshot: Snapshot) -> str:
     """Copy a tag with its lists and their rows, as one recorded change. Returns its name here. Raises `NameTakenError`."""
     lists = read_lists(snapshot, tag.id)
-    created = create_tag(copy, tag)
     found = summaries(snapshot, [item.id for item in lists], copy.decisions, lambda count: None)
+    check_decided(copy, lists, found)
+    created = create_tag(copy, tag)
     made = create_lists(copy, lists, found, created)
     copy_rows(copy, snapshot, created.name, found, made)
     changes = Changes()
@@ -175,6 +178,7 @@ def copy_detached(copy: Copy, snapshot: Snapshot) -> None:
     """Copy the lists without a tag and the IOVs without a list."""
     lists = [item for item in read_lists(snapshot) if item.tag_id is None]
     found = summaries(snapshot, [item.id for item in lists], copy.decisions, lambda count: None)
+    check_decided(copy, lists, found)
     made = create_lists(copy, lists, found, None)
     copy_rows(copy, snapshot, None, found, made)
     changes = Changes()
@@ -183,7 +187,22 @@ def copy_detached(copy: Copy, snapshot: Snapshot) -> None:
     changes.record(ChangeAction.ADOPT, BY_ADOPT)
     note_lists(copy, found, made)
     load_detached(copy, snapshot)
-    insert_loaded(copy, {}, None)
+    insert_loaded(copy, {}, [])
+
+
+def check_decided(copy: Copy, lists: Sequence[SourceList], found: dict[int, Summary]) -> None:
+    """Raise `InvalidInputError` if a decision about lists or their rows is missing: the source has changed since the report."""
+    kinds = {kind for summary in found.values() for kind, count in summary.faults.items() if count}
+    if any(item.tag_id is not None and not item.stays for item in lists):
+        kinds.add("two_lists")
+    for kind in sorted(kinds):
+        if not copy.decisions.decides(kind):
+            raise InvalidInputError(f"the source needs the decision {FAULT_CHOICES[kind].option}")
+    for item in lists:
+        if item.payload_type is None:
+            raise InvalidInputError(f"payload list {quoted(item.name)} of the source has no payload type")
+        if len(copy.decisions.name("payload list", item.name)) > LIST_NAME_LENGTH:
+            raise InvalidInputError(f"the name of payload list {quoted(item.name)} is too long (--rename-bad-names)")
 
 
 def origin_of(
@@ -285,7 +304,7 @@ def copy_rows(
         rows += found[list_id].count
         if rows >= ROWS_AT_ONCE or list_id == wanted[-1]:
             load_rows(copy, snapshot, part)
-            insert_loaded(copy, {source_id: made[source_id] for source_id in part}, tag)
+            insert_loaded(copy, {source_id: made[source_id].id for source_id in part}, [tag] * len(part))
             copy.progress(tag or "without a tag", rows)
             part, rows = [], 0
     copy.progress(tag or "without a tag", sum(found[item].count for item in made if item not in wanted))
@@ -294,31 +313,35 @@ def copy_rows(
 def load_rows(copy: Copy, snapshot: Snapshot, list_ids: Sequence[int]) -> None:
     """Load the rows of lists of the source into the temporary table."""
     values = {"list_ids": list(list_ids)} | copy.decisions.parameters
-    _load(snapshot, "copy_source_rows", values)
+    load(snapshot, "copy_source_rows", values)
 
 
 def load_detached(copy: Copy, snapshot: Snapshot) -> None:
-    """Load the IOVs without a list into the temporary table, as they are."""
-    _load(snapshot, "copy_source_detached", copy.decisions.parameters | {"detaching": [], "opening": []}, DETACHED)
+    """Load the IOVs without a list into the temporary table, with the numbers that they have."""
+    values = copy.decisions.parameters | {"detaching": [], "opening": []}
+    load(snapshot, "copy_source_detached", values, condition=DETACHED)
 
 
-def _load(snapshot: Snapshot, statement: str, values: dict[str, Any], condition: str | None = None) -> None:
+def load(snapshot: Snapshot, statement: str, values: dict[str, Any], *, adds: bool = False, **parts: str) -> None:
+    """Load the rows of a COPY statement of the source into the temporary table; with `adds`, to those that are there."""
     with connection.cursor() as cursor:
         cursor.execute(CREATE_TABLE)
-        with snapshot.copy(statement, values, **({"condition": condition} if condition else {})) as rows:
+        if not adds:
+            cursor.execute(EMPTY_TABLE)
+        with snapshot.copy(statement, values, **parts) as rows:
             cursor.copy_expert(COPY_IN, rows, 1 << 20)
 
 
-def insert_loaded(copy: Copy, made: dict[int, PayloadList], tag: str | None) -> None:
-    """Store the rows of the temporary table in new lists, by their id in the source."""
+def insert_loaded(copy: Copy, list_ids: dict[int, int], left_tags: Sequence[str | None]) -> None:
+    """Store the rows of the temporary table in new lists: `list_ids` by their ids in the source, with the names of their tags."""
     with connection.cursor() as cursor:
         cursor.execute(
             INSERT,
             {
-                "source_list_ids": list(made),
-                "list_ids": [item.id for item in made.values()],
+                "source_list_ids": list(list_ids),
+                "list_ids": list(list_ids.values()),
+                "left_tags": list(left_tags),
                 "keeps_ids": copy.adoption.keeps_ids,
-                "left_tag": tag,
             },
         )
 

@@ -51,8 +51,8 @@ class PayloadIOV(models.Model):
     """A payload file and its interval of validity, as a row of a payload list or detached.
 
     The end is stored in the wire format: exclusive in continuous mode, inclusive in discrete mode. An open interval has
-    the end (2^63-1, 2^63-1) in both modes. The column `extra` is the revision of the payload. Only a detached row that was adopted
-    from nopayloaddb may have a negative number, or an end before its start.
+    the end (2^63-1, 2^63-1) in both modes. The column `extra` is the revision of the payload. Only a detached row that was
+    adopted from nopayloaddb may have a negative number, or an end before its start.
     """
 
     payload_url = models.CharField(max_length=TEXT_LENGTH)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from cdb_rest.history.contents import TagList, past_lists
+from cdb_rest.history.contents import TagList, iovs_of, past_lists
 from cdb_rest.models import ChangeAction, GlobalTag, PayloadList, PayloadType
 from cdb_rest.models.payload_iov import payload_of
 from cdb_rest.rules.access import BY_THE_SYSTEM, All, Origin, Role
@@ -16,8 +16,8 @@ from cdb_rest.rules.timeline import TimelineRow, first_difference
 from cdb_rest.writes.change_log import Changes
 from cdb_rest.writes.limits import check_closed
 from cdb_rest.writes.locks import lock_global_tag, lock_past
-from cdb_rest.writes.past_rows import PastRows
 from cdb_rest.writes.payload_lists import create_lists, detach
+from cdb_rest.writes.replacing import Replacement
 from cdb_rest.writes.rows import interval_of
 from cdb_rest.writes.sharing import stored_rows
 from cdb_rest.writes.transactions import write
@@ -122,13 +122,20 @@ def _plan(pair: _Pair) -> "_Plan | None":
     """The change for a payload type, None if there is none. The rows of an unchanged list are not read."""
     past, present, target = pair.past, pair.present, pair.target
     # A list of then that cannot come back may have been replaced already, by an earlier reversion.
-    if past is not None and target is None and present is not None and not PastRows(present, past).differ:
+    if past is not None and target is None and present is not None and not _past_rows(present, past).differ:
         return None
     rows = None
     if past is not None and (target is None or target.version != past.version):
-        rows = PastRows(target, past)
+        rows = _past_rows(target, past)
     plan = _Plan(pair, rows)
     return plan if plan.replaces or (rows is not None and rows.differ) else None
+
+
+def _past_rows(target: PayloadList | None, past: TagList) -> Replacement:
+    """The rows of a list of then, to become those of `target`."""
+    # The ids of rows that the list shared are those of another list.
+    own = past.rows_list_id == past.id
+    return Replacement(target, lambda: (columns if own else columns | {"id": None} for columns in iovs_of([past])))
 
 
 @dataclass(frozen=True)
@@ -136,7 +143,7 @@ class _Plan:
     """The change for a payload type. `rows` are those of then, None if the target has them or if there was no list."""
 
     pair: _Pair
-    rows: PastRows | None
+    rows: Replacement | None
 
     @property
     def replaces(self) -> bool:

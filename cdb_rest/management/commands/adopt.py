@@ -3,6 +3,7 @@
 import json
 import time
 from argparse import BooleanOptionalAction
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +17,22 @@ from cdb_rest.adopt.catalog import NotNopayloaddbError
 from cdb_rest.adopt.copying import Copy, begin, copy_tags, is_empty, refresh_statistics
 from cdb_rest.adopt.decisions import CHOICES, Decisions, read_decisions
 from cdb_rest.adopt.report import Report, make_report, missing_decisions
-from cdb_rest.adopt.source import Source, read_url
+from cdb_rest.adopt.source import Source, SourceError, read_url
+from cdb_rest.adopt.updating import Updated, update
+from cdb_rest.adopt.verifying import Verification, verify, verify_against
 from cdb_rest.management.interruption import interruptible
-from cdb_rest.management.quantities import IN_SECONDS
+from cdb_rest.management.quantities import AT_LEAST_ONE, IN_SECONDS
 from cdb_rest.models import Adoption, GlobalTag
 from cdb_rest.rules.errors import CdbError, InvalidInputError
 
+LINES_SHOWN = 40
 LOCK = named_sql.load("lock_adoption")
 
 
 class Command(BaseCommand):
     help = (
         "Take over a database of nopayloaddb. Without another option it reports what the database holds, what it needs, and "
-        "which answers will change: exit code 0 if a copy needs no more decisions, 1 if it does, 2 if it is another database. The "
+        "which answers will change: exit code 0 if a copy needs no more decisions, 1 if it does, 2 for another database. The "
         "source is only read, and may stay in service. docs/adopt.md describes all steps."
     )
     requires_system_checks = []
@@ -42,6 +46,10 @@ class Command(BaseCommand):
         what = parser.add_mutually_exclusive_group()
         what.add_argument("--report", action="store_true", help="report, and change nothing (the default)")
         what.add_argument("--copy", action="store_true", help="copy all tags, or --only some; a broken copy goes on")
+        what.add_argument("--update", action="store_true", help="take over what has changed in the source since")
+        what.add_argument(
+            "--verify", action="store_true", help="compare all answers; exit code 1 if a difference has no explanation"
+        )
         parser.add_argument("--only", nargs="+", default=[], metavar="TAG", help="only these global tags of the source")
         parser.add_argument(
             "--rename", action="append", default=[], metavar="OLD=NEW", help="another name for a global tag"
@@ -51,6 +59,17 @@ class Command(BaseCommand):
             default=1800,
             help="time limit of each statement in the source (default: 30min)",
             **IN_SECONDS | {"brief": True},
+        )
+        parser.add_argument(
+            "--watch", help="repeat --update after this time, until it is stopped", **IN_SECONDS | {"brief": True}
+        )
+        parser.add_argument("--against", metavar="URL", help="--verify also asks the old service at this URL")
+        parser.add_argument(
+            "--moments",
+            default=1000,
+            metavar="N",
+            help="how often --against asks (default: 1000)",
+            **AT_LEAST_ONE,
         )
         output = parser.add_argument_group("output of the report")
         output.add_argument("--json", action="store_true", help="print the report as JSON")
@@ -97,9 +116,13 @@ class Command(BaseCommand):
         except NotNopayloaddbError as error:
             raise CommandError(str(error), returncode=2) from error
         try:
-            with interruptible(lambda: opened.connection):
+            with interruptible(lambda: opened.connection) as check:
                 if options["copy"]:
                     self._copy(opened, decisions, options["only"])
+                elif options["update"]:
+                    self._update(opened, options["watch"], check)
+                elif options["verify"]:
+                    self._verify(opened, options["against"], options["moments"])
                 else:
                     self._report(opened, decisions, options)
         except CdbError as error:
@@ -140,11 +163,7 @@ class Command(BaseCommand):
             return make_report(source, decisions, only=only, progress=progress)
 
     def _copy(self, source: Source, decisions: Decisions, only: list[str]) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute(LOCK)
-            [(is_locked,)] = cursor.fetchall()
-        if not is_locked:
-            raise InvalidInputError("another adoption runs on this database")
+        _lock()
         if not only and not is_empty() and not Adoption.objects.filter(source=source.identity).exists():
             names = ", ".join(GlobalTag.objects.order_by("id").values_list("name", flat=True)[:3])
             raise InvalidInputError(
@@ -156,16 +175,88 @@ class Command(BaseCommand):
             raise InvalidInputError(f"decisions are missing, nothing was copied: {'; '.join(missing)}")
         total = sum(row.get("IOVs", 0) for row in report.statuses)
         with tqdm(total=total, unit="IOV", unit_scale=True, desc="copy", disable=None, leave=False) as bar:
-
-            def progress(tag: str, count: int) -> None:
-                bar.set_description(tag)
-                bar.update(count)
-
             adoption = begin(source, decisions)
-            copied = copy_tags(Copy(source, adoption, decisions, progress), only)
+            copied = copy_tags(Copy(source, adoption, decisions, _shown_by(bar)), only)
             bar.set_description("vacuum")
             refresh_statistics()
         self.stdout.write(f"Copied {len(copied):,} global tags; --verify compares all answers.")
+
+    def _update(self, source: Source, watch: float | None, check: Callable[[], None]) -> None:
+        _lock()
+        adoption = _adoption(source)
+        decisions = Decisions.from_json(adoption.decisions)
+        while True:
+            with tqdm(unit="IOV", unit_scale=True, desc="update", disable=None, leave=False) as bar:
+                try:
+                    found = update(Copy(source, adoption, decisions, _shown_by(bar)))
+                except SourceError as error:
+                    if watch is None:
+                        raise
+                    self.stderr.write(f"{error}; it is tried again in {watch:.0f} s")
+                    found = Updated()
+            for verb, names in (("Added", found.added), ("Changed", found.changed), ("Deleted", found.deleted)):
+                if names:
+                    self.stdout.write(f"{verb}: {', '.join(names)}")
+            for name, reason in found.conflicts.items():
+                self.stdout.write(f"Left alone: {name}: {reason}")
+            if watch is None:
+                break
+            until = time.monotonic() + watch
+            while time.monotonic() < until:
+                check()
+                time.sleep(min(0.2, watch))
+        if found.conflicts:
+            raise CommandError(f"global tags that were left alone: {len(found.conflicts)}")
+        if not found:
+            self.stdout.write("Nothing has changed.")
+
+    def _verify(self, source: Source, against: str | None, moments: int) -> None:
+        adoption = _adoption(source)
+        with tqdm(unit="IOV", unit_scale=True, desc="verify", disable=None, leave=False) as bar:
+            copy = Copy(source, adoption, Decisions.from_json(adoption.decisions), _shown_by(bar))
+            found = verify(copy)
+        self.stdout.write(
+            f"Payload lists: {found.equal:,} equal, {found.explained:,} explained, {found.unexplained:,} unexplained."
+        )
+        if against is not None:
+            lists, found = found, Verification()
+            with tqdm(total=moments, unit="lookup", desc="verify over HTTP", disable=None, leave=False) as bar:
+                verify_against(copy, against, moments, found, bar.update)
+            self.stdout.write(
+                f"Lookups over HTTP: {found.equal:,} equal of {found.asked:,}; payload types that differ: "
+                f"{found.explained:,} explained, {found.unexplained:,} unexplained."
+            )
+            found.lines, found.reasons = lists.lines + found.lines, lists.reasons + found.reasons
+            found.unexplained += lists.unexplained
+        for reason, count in found.reasons.most_common():
+            self.stdout.write(f"  explained: {reason}: {count:,}")
+        for line in found.lines[:LINES_SHOWN]:
+            self.stdout.write(f"  unexplained: {line}")
+        if found.unexplained:
+            raise CommandError(f"unexplained differences: {found.unexplained:,}")
+
+
+def _lock() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(LOCK)
+        [(is_locked,)] = cursor.fetchall()
+    if not is_locked:
+        raise InvalidInputError("another adoption runs on this database")
+
+
+def _adoption(source: Source) -> Adoption:
+    adoption = Adoption.objects.filter(source=source.identity).first()
+    if adoption is None:
+        raise InvalidInputError("nothing was copied from this source yet (--copy)")
+    return adoption
+
+
+def _shown_by(bar: "tqdm[Any]") -> Callable[[str, int], None]:
+    def show(tag: str, count: int) -> None:
+        bar.set_description(tag)
+        bar.update(count)
+
+    return show
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:

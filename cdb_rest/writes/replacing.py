@@ -1,9 +1,8 @@
-"""Rows that payload lists had in the past: how they differ from the present ones, and how they come back."""
+"""Other rows for a payload list, such as those that it had in the past: how they differ from its rows, and how it gets them."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
-from cdb_rest.history.contents import TagList, iovs_of
 from cdb_rest.models import PAYLOAD_COLUMNS, PayloadIOV, PayloadList
 from cdb_rest.models.payload_iov import payload_of
 from cdb_rest.rules.moment import Moment
@@ -16,34 +15,33 @@ INTERVAL_COLUMNS = ("major_iov", "minor_iov", "major_iov_end", "minor_iov_end")
 COLUMNS = (*INTERVAL_COLUMNS, *PAYLOAD_COLUMNS.values())
 
 
-class PastRows:
-    """The rows that a list had in the past, to become the rows of the list `target`, which may be another one.
+class Replacement:
+    """Other rows for the list `target`.
 
-    The constructor reads the rows of both lists. Without a target (None), a new list is to get the rows. The target must
-    be locked, and the caller must be in a transaction.
+    `read` returns these rows, by start, as dictionaries with the columns of `PayloadIOV`; `id` may be None. It is called by the
+    constructor, and may be called again. Without a target (None), a new list is to get the rows. The target must be locked, and
+    the caller must be in a transaction.
 
-    `count` is the number of rows of then. `removed` and `added` are the numbers of rows that `apply` removes from the
-    target and adds to it. A row whose interval changes counts as both.
+    `count` is the number of the rows. `removed` and `added` are the numbers of rows that `apply` removes from the target and adds
+    to it. A row whose interval changes counts as both.
     """
 
-    def __init__(self, target: PayloadList | None, past: TagList) -> None:
-        self._target, self._past = target, past
+    def __init__(self, target: PayloadList | None, read: Callable[[], Iterable[dict[str, Any]]]) -> None:
+        self._target, self._source = target, read
         self._read()
 
     def _read(self) -> None:
         target = self._target
         self._stored = {_start(iov): iov for iov in (stored_rows(target) if target else [])}
         # In the order of their starts. A row that the target has is the object in `_stored`, any other one a new object.
-        self._wanted = [self._row(columns) for columns in iovs_of([self._past])]
+        self._wanted = [self._row(columns) for columns in self._source()]
         self._unchanged = {iov.id for iov in self._wanted if self._stored.get(_start(iov)) is iov}
         self.count = len(self._wanted)
         self.removed = len(self._stored) - len(self._unchanged)
         self.added = self.count - len(self._unchanged)
 
     def _row(self, columns: dict[str, Any]) -> PayloadIOV:
-        # The ids of rows that the list shared are those of another list.
-        iov_id = columns["id"] if self._past.rows_list_id == self._past.id else None
-        iov = PayloadIOV(id=iov_id, **{name: columns[name] for name in COLUMNS})
+        iov = PayloadIOV(id=columns["id"], **{name: columns[name] for name in COLUMNS})
         stored = self._stored.get(_start(iov))
         # A copy with another id is not a difference.
         is_same = stored is not None and all(getattr(stored, name) == getattr(iov, name) for name in COLUMNS)
@@ -51,20 +49,20 @@ class PastRows:
 
     @property
     def wanted(self) -> list[PayloadIOV]:
-        """The rows of then, in the order of their starts."""
+        """The other rows, in the order of their starts."""
         return self._wanted
 
     @property
     def differ(self) -> bool:
-        """Whether the rows of then are not those of the target."""
+        """Whether the other rows are not those of the target."""
         return bool(self.removed or self.added)
 
-    def apply(self, payload_list: PayloadList, changes: Changes) -> None:
-        """Give the rows of then to the list, which is the target or new, and add the change to `changes`.
+    def apply(self, payload_list: PayloadList, changes: Changes) -> list[PayloadIOV]:
+        """Give the rows to the list, which is the target or new, and add the change to `changes`.
 
-        Rows that the list did not have then are detached. A row of then comes back under its id, if it is detached or in
-        the list, or if no IOV has that id now. Otherwise it gets a new id. Call it only once, and only if the rows
-        `differ`.
+        Rows of the list that are not among them are detached. A row keeps its id, if it is detached or in the list, or if no IOV
+        has that id now. Otherwise it gets a new id. Call it only once, and only if the rows `differ`. Returns the rows that were
+        detached.
         """
         if self._target is not None and unshare([self._target]):
             # What differs is the same, but the copies have other ids.
@@ -87,6 +85,7 @@ class PastRows:
         place_rows(leaving)
         place_rows([*placed, *grown])
         insert_rows(inserted)
+        return leaving
 
     def _lock_reusable(self, coming: Collection[PayloadIOV]) -> dict[int, Moment | None]:
         """The ids of IOVs that can come back as they are stored, with their present start in the list (None: detached).

@@ -1,0 +1,319 @@
+"""Later changes of a database of nopayloaddb, taken over as recorded changes.
+
+What has changed is found by comparing hashes of the rows of each list, because nopayloaddb changes rows without changing their
+times. A global tag that was changed here since its last adoption is a conflict, and is left alone.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from django.db import connection
+from django.db.models import Q
+
+from cdb_rest import named_sql
+from cdb_rest.adopt.contents import (
+    SourceList,
+    SourceTag,
+    Summary,
+    read_lists,
+    read_tags,
+    summaries,
+)
+from cdb_rest.adopt.copying import (
+    BY_ADOPT,
+    Copy,
+    check_decided,
+    copy_rows,
+    copy_tag,
+    copy_types,
+    create_lists,
+    insert_loaded,
+    load,
+    load_detached,
+    load_rows,
+    note_lists,
+    origin_of,
+)
+from cdb_rest.adopt.source import Snapshot
+from cdb_rest.history.contents import stream_rows
+from cdb_rest.models import AdoptedList, AdoptedTag, ChangeAction, GlobalTag, GlobalTagStatus, PayloadIOV, PayloadList
+from cdb_rest.rules.errors import CdbError
+from cdb_rest.rules.status import Status
+from cdb_rest.writes.change_log import Changes
+from cdb_rest.writes.global_tags import change_status, delete_global_tag
+from cdb_rest.writes.history import supersede_lists
+from cdb_rest.writes.locks import lock_global_tags
+from cdb_rest.writes.payload_lists import detach
+from cdb_rest.writes.replacing import Replacement
+from cdb_rest.writes.transactions import write
+
+ROWS = named_sql.load("adopted_rows")
+TAKE_OVER_TIMES = named_sql.load("take_over_times")
+UPDATE_DETACHED = named_sql.load("update_detached_rows")
+DELETE_LISTS = named_sql.load("delete_payload_lists")
+
+
+@dataclass
+class Updated:
+    """The global tags that an update has added, changed and deleted, and why others were left alone, by name."""
+
+    added: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    deleted: list[str] = field(default_factory=list)
+    conflicts: dict[str, str] = field(default_factory=dict)
+    detached_iovs: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.changed or self.deleted or self.conflicts or self.detached_iovs)
+
+
+class _ConflictError(Exception):
+    """A tag cannot follow the source. The message says why."""
+
+
+def update(copy: Copy) -> Updated:
+    """Take over what has changed in the source. Raises `SourceError`, or the errors of a database that cannot be written to."""
+    result = Updated()
+    tags = {tag.id: tag for tag in copy.source.read(read_tags)}
+    adopted = {item.source_id: item for item in copy.adoption.tags.order_by("source_id")}
+    is_whole = copy.adoption.finished is not None
+    others: dict[int, str | None] = {}
+
+    def attempt(name: str, done: list[str], change: partial[bool]) -> None:
+        try:
+            if change():
+                done.append(name)
+        except (_ConflictError, CdbError) as error:
+            if getattr(error, "status", 0) == UNAVAILABLE:
+                raise
+            result.conflicts[name] = str(error)
+
+    for source_id in [*adopted.keys() - tags.keys()]:
+        attempt(adopted[source_id].source_name, result.deleted, partial(_delete_tag, adopted[source_id]))
+    if is_whole:
+        copy.source.read(partial(copy_types, copy))
+    for source_id, tag in tags.items():
+        if source_id in adopted:
+            change = partial(update_tag, copy, tag, adopted[source_id], others)
+            attempt(tag.name, result.changed, partial(copy.source.read, change))
+        elif is_whole:
+            change = partial(_add_tag, copy, tag, others)
+            attempt(tag.name, result.added, partial(copy.source.read, change))
+    if is_whole and copy.decisions.choice("detached") == "keep":
+        kept = [copy.decisions.name("global tag", name) for name in result.conflicts]
+        change = partial(update_detached, copy, others, kept, result)
+        attempt("what is in no tag", [], partial(copy.source.read, change))
+    return result
+
+
+UNAVAILABLE = 503
+
+
+def _add_tag(copy: Copy, tag: SourceTag, others: dict[int, str | None], snapshot: Snapshot) -> bool:
+    name = copy_tag(copy, tag, snapshot)
+    others.update({item.id: name for item in read_lists(snapshot, tag.id)})
+    return True
+
+
+@write
+def _delete_tag(adopted: AdoptedTag) -> bool:
+    """Delete the copy of a tag that the source has deleted."""
+    tag = _lock(adopted)
+    if tag is not None:
+        if tag.status.name == Status.FROZEN:
+            raise _ConflictError("it was deleted in the source, and is frozen here")
+        lists = list(PayloadList.objects.filter(global_tag=tag).values_list("id", flat=True))
+        if tag.status.name != Status.UNLOCKED:
+            change_status(name=tag.name, status=Status.UNLOCKED, origin=BY_ADOPT)
+        delete_global_tag(name=tag.name, origin=BY_ADOPT)
+        AdoptedList.objects.filter(adoption=adopted.adoption, list_id__in=lists).delete()
+    adopted.delete()
+    return True
+
+
+def _lock(adopted: AdoptedTag) -> GlobalTag | None:
+    """The copy of a tag, locked; None if it was deleted here, too. Raises `_ConflictError` if it was changed here."""
+    tag = lock_global_tags({adopted.tag_id}).get(adopted.tag_id)
+    if tag is not None and tag.revision != AdoptedTag.objects.get(id=adopted.id).revision:
+        raise _ConflictError("it was changed here since its last adoption")
+    return tag
+
+
+@write
+def update_tag(
+    copy: Copy, tag: SourceTag, adopted: AdoptedTag, others: dict[int, str | None], snapshot: Snapshot
+) -> bool:
+    """Give the copy of a tag the contents of the source. Returns whether anything changed.
+
+    `others` gets the lists that have rows which are detached by decisions, with the name of the tag. Raises `_ConflictError`.
+    """
+    here = _lock(adopted)
+    if here is None:
+        raise _ConflictError("it was deleted here")
+    if tag.name != adopted.source_name:
+        raise _ConflictError(f"its name in the source is {tag.name} now")
+    lists = read_lists(snapshot, tag.id)
+    found = summaries(snapshot, [item.id for item in lists], copy.decisions, partial(copy.progress, here.name))
+    check_decided(copy, lists, found)
+    others.update({item.id: here.name for item in lists if found[item.id].count != found[item.id].attached})
+    changes = Changes()
+    is_other = _update_attributes(copy, tag, here, changes)
+    update = _Lists(copy, snapshot, here, found, changes)
+    if not update.apply(lists) and not is_other:
+        return False
+    if here.status.name == Status.FROZEN:
+        raise _ConflictError("it was changed in the source, and is frozen here")
+    changes.of_tag(here.id).source = origin_of(copy, snapshot, tag, lists, found)
+    revisions = changes.record(ChangeAction.ADOPT, BY_ADOPT)
+    GlobalTag.objects.filter(id=here.id).update(updated=tag.updated)
+    for name, revision in revisions.items():
+        # Lists may have come from other tags.
+        AdoptedTag.objects.filter(adoption=copy.adoption, tag_id=GlobalTag.objects.get(name=name).id).update(
+            revision=revision
+        )
+    AdoptedTag.objects.filter(id=adopted.id).update(snapshot=snapshot.name)
+    update.note()
+    return True
+
+
+def _update_attributes(copy: Copy, tag: SourceTag, here: GlobalTag, changes: Changes) -> bool:
+    status = copy.decisions.status(tag.status)
+    if status is None:
+        raise _ConflictError(f"the source needs the decision --map-status {tag.status}=…")
+    wanted = (tag.author[:80], tag.description[:255], status, tag.updated)
+    if wanted == (here.author, here.description, here.status.name, here.updated):
+        return False
+    GlobalTag.objects.filter(id=here.id).update(
+        author=wanted[0], description=wanted[1], status=GlobalTagStatus.objects.get(name=status)
+    )
+    changes.of_tag(here.id)
+    return True
+
+
+class _Lists:
+    """The lists of a tag (None: those without a tag) of the source, which the copy of the tag gets."""
+
+    def __init__(
+        self, copy: Copy, snapshot: Snapshot, tag: GlobalTag | None, found: dict[int, Summary], changes: Changes
+    ) -> None:
+        self.copy, self.snapshot, self.tag, self.found, self.changes = copy, snapshot, tag, found, changes
+        self.made: dict[int, PayloadList] = {}
+        self.changed: dict[int, PayloadList] = {}
+
+    def apply(self, lists: Sequence[SourceList]) -> bool:
+        """Store the differences, and add them to the changes. Returns whether there are any."""
+        ids = [item.id for item in lists]
+        known = {item.source_id: item for item in self.copy.adoption.lists.filter(source_id__in=ids)}
+        present = Q(id__in=[item.list_id for item in known.values()])
+        if self.tag is not None:
+            present |= Q(global_tag=self.tag)
+        locked = {
+            item.id: item for item in PayloadList.objects.filter(present).order_by("id").select_for_update(of=("self",))
+        }
+        staying = {known[item.id].list_id for item in lists if item.id in known and item.stays}
+        leaving = [item for item in locked.values() if self._is_here(item) and item.id not in staying]
+        if self.tag is not None and leaving:
+            for payload_list in leaving:
+                self.changes.detach(payload_list)
+            detach(leaving, self.tag)
+        new = []
+        for item in lists:
+            if item.id not in known or known[item.id].list_id not in locked:
+                new.append(item)
+                continue
+            payload_list = locked[known[item.id].list_id]
+            if payload_list.version != known[item.id].version:
+                raise _ConflictError(f"payload list {payload_list.name} was changed here since its last adoption")
+            self._update_list(item, known[item.id], payload_list)
+        if new:
+            self._add(new)
+        return bool(leaving or self.made or self.changed)
+
+    def _is_here(self, payload_list: PayloadList) -> bool:
+        return self.tag is not None and payload_list.global_tag_id == self.tag.id
+
+    def _update_list(self, item: SourceList, known: AdoptedList, payload_list: PayloadList) -> None:
+        differs = known.rows_hash != self.found[item.id].rows_hash or known.iov_count != self.found[item.id].attached
+        comes = item.stays and not self._is_here(payload_list)
+        if differs:
+            self._replace_rows(item, payload_list)
+        if comes and self.tag is not None:
+            self.changes.detach(payload_list)
+            PayloadList.objects.filter(id=payload_list.id).update(global_tag=self.tag, left_tag=None)
+            payload_list = PayloadList.objects.get(id=payload_list.id)
+            self.changes.attach(payload_list, self.tag.id)
+        if (
+            differs
+            or comes
+            or payload_list.updated != item.updated
+            or payload_list.description != item.description[:255]
+        ):
+            PayloadList.objects.filter(id=payload_list.id).update(
+                updated=item.updated, description=item.description[:255]
+            )
+            if self.tag is not None and item.stays:
+                self.changes.of_tag(self.tag.id)
+            self.changed[item.id] = payload_list
+
+    def _replace_rows(self, item: SourceList, payload_list: PayloadList) -> None:
+        load_rows(self.copy, self.snapshot, [item.id])
+        keeps_ids = self.copy.adoption.keeps_ids
+        replacement = Replacement(
+            payload_list,
+            lambda: (row if keeps_ids else row | {"id": None} for row in stream_rows(ROWS, {"list_id": item.id})),
+        )
+        if replacement.differ:
+            left = replacement.apply(payload_list, self.changes)
+            PayloadIOV.objects.filter(id__in=[iov.id for iov in left]).delete()
+            with connection.cursor() as cursor:
+                cursor.execute(TAKE_OVER_TIMES, {"source_list_id": item.id, "list_id": payload_list.id})
+
+    def _add(self, lists: Sequence[SourceList]) -> None:
+        self.made = create_lists(self.copy, lists, self.found, self.tag)
+        copy_rows(self.copy, self.snapshot, self.tag.name if self.tag else None, self.found, self.made)
+        for payload_list in PayloadList.objects.filter(id__in=[item.id for item in self.made.values()]):
+            if payload_list.global_tag_id is not None:
+                self.changes.attach(payload_list, payload_list.global_tag_id)
+            self.changes.of_list(payload_list)
+
+    def note(self) -> None:
+        """Record the lists that were adopted, after the changes are recorded."""
+        self.copy.adoption.lists.filter(source_id__in=[*self.made, *self.changed]).delete()
+        note_lists(self.copy, self.found, self.made | self.changed)
+
+
+@write
+def update_detached(
+    copy: Copy, others: dict[int, str | None], kept: Sequence[str], result: Updated, snapshot: Snapshot
+) -> bool:
+    """Make the lists without a tag and the IOVs without a list those of the source, and delete lists that it has deleted.
+
+    `others` are lists with rows that decisions detach, and `kept` tags whose detached IOVs stay.
+    """
+    every = read_lists(snapshot)
+    lists = [item for item in every if item.tag_id is None]
+    found = summaries(snapshot, [item.id for item in lists], copy.decisions, partial(copy.progress, "without a tag"))
+    check_decided(copy, lists, found)
+    changes = Changes()
+    update = _Lists(copy, snapshot, None, found, changes)
+    update.apply(lists)
+    gone = copy.adoption.lists.exclude(source_id__in=[item.id for item in every])
+    deleted = PayloadList.objects.filter(id__in=gone.values("list_id"), global_tag=None).select_for_update()
+    ids = [item.id for item in deleted]
+    supersede_lists([item.id for item in deleted if item.base_list_id is None])
+    for payload_list in deleted:
+        changes.of_list(payload_list)
+    changes.record(ChangeAction.ADOPT, BY_ADOPT)
+    update.note()
+    PayloadIOV.objects.filter(payload_list__in=ids).delete()
+    with connection.cursor() as cursor:
+        cursor.execute(DELETE_LISTS, {"list_ids": ids})
+    copy.adoption.lists.filter(list_id__in=ids).delete()
+    others |= {item.id: None for item in lists if found[item.id].count != found[item.id].attached}
+    load_detached(copy, snapshot)
+    load(snapshot, "copy_source_others", copy.decisions.parameters | {"list_ids": list(others)}, adds=True)
+    with connection.cursor() as cursor:
+        cursor.execute(UPDATE_DETACHED, {"first_own_id": copy.adoption.first_own_id, "kept_tags": list(kept)})
+    insert_loaded(copy, dict.fromkeys(others, 0), list(others.values()))
+    return True

@@ -1,0 +1,271 @@
+"""Comparison of all answers of a database of nopayloaddb with those of its copy.
+
+The published lookup finds, for each list, the row with the latest start at or before a moment, whatever its end. So the answers
+of a list change only at the starts of its rows, and two lists give the same answers at all moments if and only if they have the
+same rows.
+"""
+
+import json
+import random
+import urllib.error
+import urllib.request
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from django.db import connection, transaction
+
+from cdb_rest import named_sql
+from cdb_rest.adopt.contents import SourceList, Summary, batches, read_lists, read_tags, summaries
+from cdb_rest.adopt.copying import Copy
+from cdb_rest.adopt.decisions import FAULT_CHOICES
+from cdb_rest.adopt.source import Snapshot, SourceError
+from cdb_rest.connections.postgresql import fetch_all
+from cdb_rest.history.contents import iovs_of, present_lists
+from cdb_rest.models import AdoptedTag, GlobalTag, PayloadList
+from cdb_rest.rules.moment import OPEN, Mode, Moment
+
+OWN_HASHES = named_sql.load("own_hashes").replace("{hash}", named_sql.load("row_hash"))
+RANDOM_ROW = named_sql.load("random_start")
+OWN_ANSWER = named_sql.load("own_answer")
+DIFFERENCES_SHOWN = 10
+HTTP_SECONDS = 60
+# Rows as tuples: URL, checksum, size, interval (four numbers), revision.
+Row = tuple[Any, ...]
+
+
+@dataclass
+class Verification:
+    """How many lists give equal answers, other ones because of a decision, and other ones without an explanation.
+
+    `reasons` counts the lists by the explanation; `lines` has what is not explained, and `asked` the number of HTTP requests.
+    """
+
+    equal: int = 0
+    explained: int = 0
+    unexplained: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    lines: list[str] = field(default_factory=list)
+    asked: int = 0
+
+    def explain(self, reasons: Sequence[str]) -> None:
+        """Count answers that differ for these reasons."""
+        self.explained += 1
+        self.reasons.update(reasons)
+
+    def fail(self, line: str) -> None:
+        """Count answers that differ for no known reason."""
+        self.unexplained += 1
+        self.lines.append(line)
+
+
+def verify(copy: Copy) -> Verification:
+    """Compare the adopted tags with the source. Raises `SourceError`."""
+    result = Verification()
+    tags = {tag.id: tag for tag in copy.source.read(read_tags)}
+    for adopted in copy.adoption.tags.order_by("source_id"):
+        if adopted.source_id not in tags:
+            result.fail(f"{adopted.source_name}: it was deleted in the source since (--update)")
+            continue
+        copy.source.read(partial(_verify_tag, copy, adopted, result))
+    if copy.adoption.finished is not None:
+        for missing in sorted(tags.keys() - set(copy.adoption.tags.values_list("source_id", flat=True))):
+            result.fail(f"{tags[missing].name}: it was created in the source since (--update)")
+    return result
+
+
+def _verify_tag(copy: Copy, adopted: AdoptedTag, result: Verification, snapshot: Snapshot) -> None:
+    here = GlobalTag.objects.filter(id=adopted.tag_id).first()
+    if here is None:
+        result.explain(["deleted here"])
+        return
+    lists = read_lists(snapshot, adopted.source_id)
+    found = summaries(snapshot, [item.id for item in lists], copy.decisions, partial(copy.progress, here.name))
+    own = {item.payload_type.name: item for item in here.payload_lists.select_related("payload_type")}
+    hashes = _own_hashes([item.id for item in own.values()])
+    changed_here = ["changed here since"] if here.revision != adopted.revision else []
+    seen = set()
+    for item in lists:
+        if not item.stays:
+            result.explain(["two_lists"])
+            continue
+        name = copy.decisions.name("payload type", item.payload_type or "")
+        seen.add(name)
+        ours = own.get(name)
+        summary = found[item.id]
+        if (hashes[ours.id] if ours else (0, "0")) == (summary.attached, summary.rows_hash):
+            reasons = [kind for kind, count in summary.faults.items() if count and _alters(copy, kind)]
+            if reasons:
+                result.explain(reasons)
+            else:
+                result.equal += 1
+        elif changed_here:
+            result.explain(changed_here)
+        else:
+            where = f"{here.name}, {name}"
+            differences = list(_differences(copy, snapshot, item, ours))
+            if differences:
+                result.fail(f"{where}: {len(differences):,} moments: {'; '.join(differences[:DIFFERENCES_SHOWN])}")
+            else:
+                # The hashes differ where the servers write a text differently, not the text.
+                result.equal += 1
+    for name in sorted(own.keys() - seen):
+        if changed_here:
+            result.explain(changed_here)
+        elif hashes[own[name].id][0]:
+            result.fail(f"{here.name}, {name}: the source has no list of this type (--update)")
+
+
+def _alters(copy: Copy, kind: str) -> bool:
+    """Whether a fault alters answers with the decisions of the copy."""
+    if kind == "wrong_comb_iov":
+        return True
+    choice = FAULT_CHOICES.get(kind)
+    return choice is not None and copy.decisions.choice(choice.name) not in ("keep", None)
+
+
+def _own_hashes(list_ids: Sequence[int]) -> dict[int, tuple[int, str]]:
+    found: dict[int, tuple[int, str]] = {}
+    for batch in batches(list_ids):
+        found |= {row[0]: (row[1], row[2]) for row in fetch_all(OWN_HASHES, {"list_ids": batch})}
+    return found
+
+
+def _differences(copy: Copy, snapshot: Snapshot, item: SourceList, ours: PayloadList | None) -> Iterator[str]:
+    """The moments at which the answers begin to differ, with both."""
+    old = {(row[3], row[4]): row for row in _source_rows(copy, snapshot, item.id)}
+    new = {(row[3], row[4]): row for row in _own_rows(ours)} if ours else {}
+    old_starts, new_starts = sorted(old), sorted(new)
+    for start in sorted(old.keys() | new.keys()):
+        before, after = _at(old, old_starts, start), _at(new, new_starts, start)
+        if before != after:
+            yield f"at {Moment(*start)} {_shown(before)} -> {_shown(after)}"
+
+
+def _at(rows: dict[tuple[int, int], Row], starts: Sequence[tuple[int, int]], moment: tuple[int, int]) -> Row | None:
+    number = bisect_right(starts, moment)
+    return rows[starts[number - 1]] if number else None
+
+
+def _shown(row: Row | None) -> str:
+    return "nothing" if row is None else f"{row[0]} [({row[3]}, {row[4]}), ({row[5]}, {row[6]}))"
+
+
+def _source_rows(copy: Copy, snapshot: Snapshot, list_id: int) -> list[Row]:
+    return snapshot.rows("source_attached", {"list_ids": [list_id]} | copy.decisions.parameters)
+
+
+def _own_rows(ours: PayloadList) -> list[Row]:
+    columns = ("payload_url", "checksum", "size", "major_iov", "minor_iov", "major_iov_end", "minor_iov_end", "extra")
+    with transaction.atomic():
+        return [
+            tuple(row[column] for column in columns)
+            for row in iovs_of(present_lists(PayloadList.objects.filter(id=ours.id)))
+        ]
+
+
+def verify_against(copy: Copy, url: str, moments: int, result: Verification, show: Callable[[int], object]) -> None:
+    """Ask the old service at `url` at random moments, and compare its answers with ours. Raises `SourceError`."""
+    base = url.rstrip("/") if "cdb_rest" in urlsplit(url).path else f"{url.rstrip('/')}/api/cdb_rest"
+    tags = [item for item in copy.adoption.tags.all() if GlobalTag.objects.filter(id=item.tag_id).exists()]
+    tags = [item for item in tags if PayloadList.objects.filter(global_tag=item.tag_id, iov_count__gt=0).exists()]
+    if not tags:
+        raise SourceError("no adopted tag has IOVs, so there is nothing to ask")
+    for _ in range(moments):
+        adopted = random.choice(tags)  # noqa: S311 -- no secret
+        moment = _random_moment(adopted.tag_id)
+        answer = _ask(base, adopted.source_name, moment)
+        result.asked += 1
+        show(1)
+        here = GlobalTag.objects.get(id=adopted.tag_id)
+        own = {row[0]: row[1:] for row in _own_answer(here.name, moment, copy.decisions.mode)}
+        old = {copy.decisions.name("payload type", str(row[0])): row for row in answer}
+        differing = [name for name in sorted(own.keys() | old.keys()) if not _is_same(old.get(name), own.get(name))]
+        if not differing:
+            result.equal += 1
+        elif here.revision != adopted.revision:
+            result.explain(["changed here since"])
+        else:
+            copy.source.read(partial(_explain, copy, adopted, moment, old, own, differing, result))
+
+
+def _random_moment(tag_id: int) -> Moment:
+    """A moment at, just before or just after the start of a random row, or at its end."""
+    [(major, minor, major_end, minor_end)] = fetch_all(RANDOM_ROW, {"tag_id": tag_id})
+    choices = [(major, minor), (major, max(minor - 1, 0)), (major, min(minor + 1, OPEN)), (major_end, minor_end)]
+    return Moment(*random.choice(choices))  # noqa: S311
+
+
+def _ask(base: str, tag: str, moment: Moment) -> list[list[Any]]:
+    query = urlencode({"gtName": tag, "majorIOV": moment.major, "minorIOV": moment.minor})
+    try:
+        with urllib.request.urlopen(f"{base}/payloadiovs/?{query}", timeout=HTTP_SECONDS) as response:  # noqa: S310
+            found = json.load(response)
+    except (OSError, ValueError) as error:
+        raise SourceError(f"the old service does not answer: {error}") from error
+    if not isinstance(found, list):
+        raise SourceError(f"the old service answers {str(found)[:100]}")
+    return found
+
+
+def _own_answer(tag: str, moment: Moment, mode: str) -> list[list[Any]]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            OWN_ANSWER,
+            {"tag": tag, "major": moment.major, "minor": moment.minor, "inclusive": mode == Mode.DISCRETE},
+        )
+        [(text,)] = cursor.fetchall()
+    return json.loads(text or "[]")  # type: ignore[no-any-return]
+
+
+def _is_same(old: Sequence[Any] | None, new: Sequence[Any] | None) -> bool:
+    """Whether two rows of answers have the same payload and start. Old services send fewer columns."""
+    if old is None or new is None:
+        return old is None and new is None
+    start = [*old[4:6]] if len(old) >= 8 else [*old[-4:-2]]
+    return old[1] == new[0] and start == list(new[3:5])
+
+
+def _explain(
+    copy: Copy,
+    adopted: AdoptedTag,
+    moment: Moment,
+    old: dict[str, list[Any]],
+    own: dict[str, list[Any]],
+    differing: Sequence[str],
+    result: Verification,
+    snapshot: Snapshot,
+) -> None:
+    """Find out why answers over HTTP differ: a decision about the list, or its stored comb_iov."""
+    lists = read_lists(snapshot, adopted.source_id)
+    by_type: dict[str, list[SourceList]] = {}
+    for item in lists:
+        by_type.setdefault(copy.decisions.name("payload type", item.payload_type or ""), []).append(item)
+    ids = [item.id for name in differing for item in by_type.get(name, [])]
+    found = summaries(snapshot, ids, copy.decisions, lambda count: None)
+    stored = dict(
+        snapshot.rows("source_stored_answers", {"list_ids": ids, "moment": moment.combined} | copy.decisions.parameters)
+    )
+    for name in differing:
+        reasons = _reasons(copy, [found[item.id] for item in by_type.get(name, [])])
+        wrong = [
+            item for item in by_type.get(name, []) if stored.get(item.id) == (old[name][1] if name in old else None)
+        ]
+        if "wrong_comb_iov" in reasons and not wrong:
+            reasons.remove("wrong_comb_iov")
+        if len(by_type.get(name, [])) > 1:
+            reasons.append("two_lists")
+        if reasons:
+            result.explain(reasons)
+        else:
+            before = old[name][1] if name in old else "nothing"
+            after = own[name][0] if name in own else "nothing"
+            result.fail(f"{adopted.source_name}, {name} at {moment} over HTTP: {before} -> {after}")
+
+
+def _reasons(copy: Copy, found: Sequence[Summary]) -> list[str]:
+    return [kind for summary in found for kind, count in summary.faults.items() if count and _alters(copy, kind)]
