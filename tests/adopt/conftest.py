@@ -14,7 +14,8 @@ from tests.adopt.old_database import OldDatabase
 @pytest.fixture(scope="session")
 def _scratch_database(postgres: None) -> Iterator[psycopg2.extensions.connection]:
     name = f"nopayloaddb_{uuid.uuid4().hex}"
-    with contextlib.closing(psycopg2.connect(os.environ["DATABASE_URL"])) as server:
+    # Another process may have started the server just now, so that only this database is there.
+    with contextlib.closing(psycopg2.connect(os.environ["DATABASE_URL"], dbname="postgres")) as server:
         server.autocommit = True
         server.cursor().execute(f"CREATE DATABASE {name} TEMPLATE template0")
         parameters = server.get_dsn_parameters() | {"dbname": name}

@@ -1,6 +1,6 @@
 """Databases of nopayloaddb, as each version of its schema made them, and rows in them.
 
-A *variant* is a period of that schema, from V1 to V9. Changes of indexes within a variant are not counted.
+A *variant* is a period of that schema. Changes of indexes alone are not counted.
 
     V1  2021-09   no generator of some ids, names that may repeat, nullable foreign keys, no ends
     V2  2021-11   the name is the key of statuses, tag types and payload types; list ids come from a table
@@ -13,6 +13,7 @@ A *variant* is a period of that schema, from V1 to V9. Changes of indexes within
     V9  2026-03   `extra` of IOVs replaces their `description`
 """
 
+import re
 from collections.abc import Sequence
 from decimal import Context, Decimal, DefaultContext
 from typing import Any
@@ -109,6 +110,18 @@ INDEXES = {
     "covering": "CREATE INDEX covering_idx ON {PayloadIOV} (payload_list_id, comb_iov DESC NULLS LAST)",
 }
 
+# Changes by hand of a database of variant V9, for `execute`.
+ALTERATIONS = {
+    "column of V8": "ALTER TABLE {PayloadIOV} ADD description varchar(255)",
+    "column of early V4": "ALTER TABLE {PayloadList} ADD freeze_time bigint",
+    "other types": "ALTER TABLE {PayloadIOV} ALTER payload_url TYPE text, ALTER size TYPE integer, ALTER extra TYPE bigint"
+    " USING extra::bigint",
+    "second index": "CREATE INDEX covering_idx_v2 ON {PayloadIOV} (payload_list_id, comb_iov DESC) INCLUDE (payload_url)",
+    "invalid index": "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'covering_idx'::regclass",
+    "trigger": "CREATE TRIGGER by_hand BEFORE UPDATE ON {PayloadIOV} EXECUTE FUNCTION suppress_redundant_updates_trigger()",
+    "foreign key": 'ALTER TABLE {PayloadIOV} DROP CONSTRAINT "PayloadIOV_payload_list_id_fkey"',
+}
+
 VARIANTS = tuple(f"V{number}" for number in range(1, 10))
 # The variants with the generators of ids that they had: identity columns came with Django 4.2, and V8 and V9 may also have been
 # made from an older database.
@@ -188,6 +201,13 @@ class OldDatabase:
         """Drop everything in the schemas `public` and `django`."""
         self.execute("DROP SCHEMA IF EXISTS django CASCADE; DROP SCHEMA IF EXISTS public CASCADE; CREATE SCHEMA public")
 
+    def empty(self) -> None:
+        """Delete all rows, after the tables have been made if there are none. Generators of ids go on."""
+        if self.execute("SELECT to_regclass('{PayloadIOV}')") == [(None,)]:
+            self.create()
+        for table in reversed(self.columns):
+            self.execute(f"DELETE FROM {{{table}}}")  # noqa: S608 -- a name of TABLES
+
     def create(self) -> "OldDatabase":
         """Make the tables, indexes and constraints, and the table of Django's migrations."""
         self.execute(f"CREATE SCHEMA IF NOT EXISTS {self.schema}; " + "; ".join(filter(None, self._statements())))
@@ -203,9 +223,7 @@ class OldDatabase:
                 if "REFERENCES" in definition:
                     indexes.append(f'CREATE INDEX "{table}_{name}_fk" {on})')
                 # Django makes an index for LIKE beside each index of a text.
-                if definition.startswith("varchar") and any(
-                    word in definition for word in ("UNIQUE", "PRIMARY", "REFERENCES")
-                ):
+                if re.match("varchar.* (UNIQUE|PRIMARY|REFERENCES)", definition):
                     indexes.append(f'CREATE INDEX "{table}_{name}_like" {on} varchar_pattern_ops)')
         generated = self._definition("bigserial PRIMARY KEY")
         return [
