@@ -153,6 +153,7 @@ def decided(data: Data, mode: str, decisions: dict[str, str]) -> Data:
         return decisions[kind]
 
     rows: dict[int, Row] = {}
+    opened: set[int] = set()
     attached: dict[tuple[int, Moment], int] = {}
     for row in sorted(data.rows):
         for kind in faults(row, mode):
@@ -162,7 +163,7 @@ def decided(data: Data, mode: str, decisions: dict[str, str]) -> Data:
             if choice == "detach":
                 row = row._replace(payload_list=None)
             elif choice == "open":
-                row = row._replace(end=OPEN_END)
+                opened.add(row.id)
             elif choice == "drop":
                 row = row._replace(extra=None)
         if row.payload_list is not None:
@@ -171,6 +172,11 @@ def decided(data: Data, mode: str, decisions: dict[str, str]) -> Data:
                 rows[older] = rows[older]._replace(payload_list=None)
             attached[row.payload_list, row.start] = row.id
         rows[row.id] = row
+
+    # Detached IOVs keep their ends.
+    for opened_row in opened:
+        if rows[opened_row].payload_list is not None:
+            rows[opened_row] = rows[opened_row]._replace(end=OPEN_END)
 
     lists = []
     by_type = sorted(data.lists, key=lambda one: (one.tag or 0, one.payload_type, one.updated, one.id))
