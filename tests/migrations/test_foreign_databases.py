@@ -1,14 +1,12 @@
 """Databases with other migrations are rejected with one line and not changed."""
 
-from pathlib import Path
-
 import pytest
 from django.core.management import CommandError, call_command
 from django.db.migrations.recorder import MigrationRecorder
 
+from tests.adopt.old_database import OldDatabase
 from tests.migrations.records import read_rows, read_schema
 
-NOPAYLOADDB = (Path(__file__).parent / "nopayloaddb.sql").read_text()
 DEVELOPMENT = (
     "0001_initial",
     "0002_statuses",
@@ -50,7 +48,9 @@ def refusal(database, *arguments, **options):
     ids=["all", "another app", "backwards", "fake", "syncdb"],
 )
 def test_the_database_of_nopayloaddb(new_database, arguments, options):
-    execute(database := new_database(), NOPAYLOADDB)
+    # The app label, the name of the first migration and the names of the tables are ours as well.
+    old = OldDatabase(database := new_database()).create()
+    old.iov(old.payload_list("Beamspot", old.tag("sPHENIX")), (5, 0))
     assert refusal(database, *arguments, **options).startswith(
         "the database belongs to another application, such as nopayloaddb, or to a development version of cdb: this version has "
         "no migration 0001_initial. Nothing was changed. Set DATABASE_URL to an empty database"
