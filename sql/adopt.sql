@@ -139,7 +139,7 @@ FROM (
                 AND (named.major_iov_end, named.minor_iov_end) = (named.major_iov, named.minor_iov)
                 AND (named.major_iov, named.minor_iov) < (9223372036854775807, 9223372036854775807) AS empty,
                 {has_comb} AND named.stored_comb IS NULL AS null_comb_iov,
-                named.major_iov_end = named.major_iov AND named.minor_iov_end = 9223372036854775807
+                NOT %(inclusive)s AND named.major_iov_end = named.major_iov AND named.minor_iov_end = 9223372036854775807
                 AND named.major_iov < 9223372036854775807 AS open_at_major,
                 coalesce(named.extra !~ '^[0-9]{1,19}$', false) AS bad_revision
             FROM (
@@ -251,7 +251,8 @@ WHERE iov.attached
 
 
 -- name: copy_source_rows
--- Send the rows of payload lists to the client. Parameters: list_ids bigint[], and those of `source_rows`, which replaces {rows}.
+-- Send the rows of payload lists to the client. Parameters: list_ids bigint[]; keeps_detached boolean: also those that the decisions
+-- detach; and those of `source_rows`, which replaces {rows}.
 COPY (
 SELECT list.id, iov.attached, iov.id, iov.payload_url, iov.checksum, iov.size, iov.major_iov, iov.minor_iov, iov.major_iov_end,
     iov.minor_iov_end, iov.extra, iov.created, iov.updated
@@ -259,6 +260,7 @@ FROM unnest(%(list_ids)s::bigint[]) AS list (id)
 CROSS JOIN LATERAL (
 {rows}
 ) AS iov
+WHERE iov.attached OR %(keeps_detached)s
 ) TO STDOUT
 
 

@@ -66,6 +66,11 @@ class Copy:
     decisions: Decisions
     progress: Progress
 
+    @property
+    def keeps_detached(self) -> bool:
+        """Whether lists without a tag and IOVs without a list are copied, too."""
+        return self.decisions.choice("detached") == "keep"
+
 
 def is_empty() -> bool:
     """Whether this database has no global tags, payload types, lists and IOVs."""
@@ -114,7 +119,7 @@ def copy_tags(copy: Copy, only: Sequence[str]) -> list[str]:
             copied.append(copy.source.read(partial(copy_tag, copy, tag)))
     if not only:
         copy.source.read(lambda snapshot: copy_types(copy, snapshot))
-        if copy.decisions.choice("detached") == "keep" and copy.adoption.finished is None:
+        if copy.keeps_detached and copy.adoption.finished is None:
             copy.source.read(lambda snapshot: copy_detached(copy, snapshot))
         Adoption.objects.filter(id=copy.adoption.id, finished=None).update(finished=Now())
     return copied
@@ -150,6 +155,7 @@ def copy_tag(copy: Copy, tag: SourceTag, snapshot: Snapshot) -> str:
     lists = read_lists(snapshot, tag.id)
     found = summaries(snapshot, [item.id for item in lists], copy.decisions, lambda count: None)
     check_decided(copy, lists, found)
+    lists = [item for item in lists if item.stays or copy.keeps_detached]
     created = create_tag(copy, tag)
     made = create_lists(copy, lists, found, created)
     copy_rows(copy, snapshot, created.name, found, made)
@@ -312,7 +318,7 @@ def copy_rows(
 
 def load_rows(copy: Copy, snapshot: Snapshot, list_ids: Sequence[int]) -> None:
     """Load the rows of lists of the source into the temporary table."""
-    values = {"list_ids": list(list_ids)} | copy.decisions.parameters
+    values = {"list_ids": list(list_ids), "keeps_detached": copy.keeps_detached} | copy.decisions.parameters
     load(snapshot, "copy_source_rows", values)
 
 

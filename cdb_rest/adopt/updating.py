@@ -100,7 +100,7 @@ def update(copy: Copy) -> Updated:
         elif is_whole:
             change = partial(_add_tag, copy, tag, others)
             attempt(tag.name, result.added, partial(copy.source.read, change))
-    if is_whole and copy.decisions.choice("detached") == "keep":
+    if is_whole and copy.keeps_detached:
         kept = [copy.decisions.name("global tag", name) for name in result.conflicts]
         change = partial(update_detached, copy, others, kept, result)
         attempt("what is in no tag", [], partial(copy.source.read, change))

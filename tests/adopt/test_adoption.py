@@ -1,0 +1,165 @@
+"""A copy of a database of nopayloaddb has what the decisions say, and follows the source, whatever that contains."""
+
+import json
+from collections import Counter
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from hypothesis import HealthCheck, given, settings
+
+from cdb_rest import named_sql
+from cdb_rest.adopt.copying import Copy, begin, copy_tags
+from cdb_rest.adopt.decisions import Decisions
+from cdb_rest.adopt.source import Source
+from cdb_rest.adopt.updating import update
+from cdb_rest.adopt.verifying import verify
+from cdb_rest.history.contents import find_past, iovs_of, past_lists, present_lists
+from cdb_rest.maintenance.history_check import find_history_faults
+from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
+from cdb_rest.rules.as_of import AsOf
+from tests.adopt import histories, model
+from tests.adopt.old_database import OldDatabase
+from tests.builders import make_statuses
+from tests.profiles import examples
+
+pytestmark = pytest.mark.django_db
+
+STATUSES = {"Locked": "locked", "test": "unlocked"}
+PLAYED = {"suppress_health_check": [HealthCheck.function_scoped_fixture], "deadline": None}
+NAMES = {"equal_starts": "duplicate_starts"}
+
+
+def decisions_of(chosen: dict[str, str], mode: str = "continuous", *, share: bool = False, frozen: str = "frozen") -> Decisions:
+    choices = {NAMES.get(kind, kind): choice for kind, choice in chosen.items()} | {"frozen_as": frozen}
+    return Decisions(mode=mode, choices=choices, statuses=STATUSES, share=share)
+
+
+def adopted(database: OldDatabase, decisions: Decisions) -> Copy:
+    source = Source(database.connection.dsn, timeout_seconds=60)
+    copy = Copy(source, begin(source, decisions), decisions, lambda *_: None)
+    copy_tags(copy, [])
+    return copy
+
+
+def row_of(columns: dict[str, Any]) -> tuple[Any, ...]:
+    names = ("major_iov", "minor_iov", "major_iov_end", "minor_iov_end", "payload_url", "checksum", "size", "extra")
+    return tuple(columns[name] for name in names)
+
+
+def model_rows(rows: list[model.Row]) -> Counter[tuple[Any, ...]]:
+    return Counter((*row.start, *row.end, row.payload_url, row.checksum, row.size, row.extra) for row in rows)
+
+
+def expected(data: model.Data, decided: model.Data, *, frozen: str = "frozen") -> dict[str, Any]:
+    """What should be here: tags with their status and rows by type, detached lists by name, and the detached IOVs."""
+    names = {"frozen": frozen} | STATUSES
+    lists = {one.id: one for one in decided.lists}
+    return {
+        "tags": {tag.name: names.get(tag.status, tag.status) for tag in data.tags},
+        "lists": {
+            one.name: (next((tag.name for tag in data.tags if tag.id == one.tag), None), model_rows(decided.rows_of(one.id)))
+            for one in lists.values()
+        },
+        "detached": model_rows([row for row in decided.rows if row.payload_list is None]),
+    }
+
+
+def contents() -> dict[str, Any]:
+    """What is here, in the form of `expected`."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    lists = present_lists(PayloadList.objects.order_by("id"))
+    rows: dict[int, Counter[tuple[Any, ...]]] = {item.id: Counter() for item in lists}
+    for columns in iovs_of(lists):
+        rows[columns["payload_list_id"]][row_of(columns)] += 1
+    tags = dict(PayloadList.objects.values_list("id", "global_tag__name"))
+    counts = dict(PayloadList.objects.values_list("id", "iov_count"))
+    assert counts == {list_id: found.total() for list_id, found in rows.items()}
+    return {
+        "tags": dict(GlobalTag.objects.values_list("name", "status__name")),
+        "lists": {item.name: (tags[item.id], rows[item.id]) for item in lists},
+        "detached": Counter(row_of(row) for row in PayloadIOV.objects.filter(payload_list=None).values()),
+    }
+
+
+def lookup(tag: str, moment: model.Moment, mode: str) -> dict[str, str]:
+    with connection.cursor() as cursor:
+        values = {"tag": tag, "major": moment[0], "minor": moment[1], "inclusive": mode == "discrete"}
+        cursor.execute(named_sql.load("own_answer"), values)
+        return {row[0]: row[1] for row in json.loads(cursor.fetchone()[0])}
+
+
+def check_lookups(decided: model.Data, mode: str) -> None:
+    for tag in decided.tags:
+        lists = {one.payload_type: decided.rows_of(one.id) for one in decided.lists if one.tag == tag.id}
+        for moment in model.change_moments([row for rows in lists.values() for row in rows]):
+            found = {name: model.answer(rows, moment) for name, rows in lists.items()}
+            urls = {name: row.payload_url for name, row in found.items() if row is not None}
+            assert lookup(tag.name, moment, mode) == urls, (tag.name, moment)
+
+
+@pytest.fixture
+def emptied():
+    """This database is emptied by each example of a test, which runs in a savepoint."""
+    make_statuses()
+
+
+def in_savepoint(test: Any) -> None:
+    """Run the test, and take back what it has stored here."""
+    with transaction.atomic():
+        test()
+        transaction.set_rollback(True)
+
+
+@pytest.mark.parametrize("variant", ["V3", "V8", "V9"])
+@settings(max_examples=examples(60), **PLAYED)
+@given(steps=histories.HISTORIES, chosen=histories.DECISIONS)
+def test_a_copy_has_what_the_decisions_say(scratch, emptied, variant, steps, chosen):
+    def test() -> None:
+        database = OldDatabase(scratch, variant)
+        histories.begin(database)
+        histories.play(database, steps)
+        data = model.Data.read(database)
+        decided = model.decided(data, "continuous", chosen)
+        copy = adopted(database, decisions_of(chosen))
+        assert contents() == expected(data, decided)
+        check_lookups(decided, "continuous")
+        assert verify(copy).unexplained == 0
+        assert model.Data.read(database) == data
+
+    in_savepoint(test)
+
+
+@settings(max_examples=examples(100), **PLAYED)
+@given(steps=histories.HISTORIES, changes=histories.CHANGES, chosen=histories.DECISIONS)
+def test_an_update_gives_the_same_as_a_new_copy(scratch, emptied, steps, changes, chosen):
+    def test() -> None:
+        database = OldDatabase(scratch)
+        histories.begin(database)
+        histories.play(database, steps)
+        copy = adopted(database, decisions_of(chosen | {"detached": "keep"}, share=True, frozen="locked"))
+        before = {tag.name: contents_of_tag(tag.name) for tag in GlobalTag.objects.all()}
+        assert not update(copy)
+        histories.play(database, changes)
+        result = update(copy)
+        data = model.Data.read(database)
+        decided = model.decided(data, "continuous", chosen | {"detached": "keep"})
+        assert not result.conflicts
+        assert contents() == expected(data, decided, frozen="locked")
+        assert not update(copy)
+        assert verify(copy).unexplained == 0
+        assert not find_history_faults()
+        for name, rows in before.items():
+            assert contents_of_tag(name, revision=1) == rows
+
+    in_savepoint(test)
+
+
+def contents_of_tag(name: str, revision: int | None = None) -> Counter[tuple[Any, ...]]:
+    lists = (
+        present_lists(PayloadList.objects.filter(global_tag__name=name))
+        if revision is None
+        else past_lists(find_past(name, AsOf(revision=revision)))
+    )
+    return Counter(row_of(columns) for columns in iovs_of(lists))
