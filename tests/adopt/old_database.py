@@ -123,8 +123,7 @@ ALTERATIONS = {
 }
 
 VARIANTS = tuple(f"V{number}" for number in range(1, 10))
-# The variants with the generators of ids that they had: identity columns came with Django 4.2, and V8 and V9 may also have been
-# made from an older database.
+# The variants with the generators of ids that they had. V7 is the first with identity columns; later ones may have been altered.
 FORMS = [(variant, identity) for variant in VARIANTS for identity in ([False, True] if variant >= "V7" else [False])]
 
 TIME = "2024-01-01T00:00:00Z"
