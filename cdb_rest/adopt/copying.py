@@ -122,6 +122,7 @@ def copy_tags(copy: Copy, only: Sequence[str]) -> list[str]:
         if copy.keeps_detached and copy.adoption.finished is None:
             copy.source.read(lambda snapshot: copy_detached(copy, snapshot))
         Adoption.objects.filter(id=copy.adoption.id, finished=None).update(finished=Now())
+        copy.adoption.refresh_from_db()
     return copied
 
 

@@ -22,7 +22,7 @@ def _scratch_database(postgres: None) -> Iterator[psycopg2.extensions.connection
         with contextlib.closing(psycopg2.connect(**parameters)) as connection:
             connection.autocommit = True
             yield connection
-        server.cursor().execute(f"DROP DATABASE {name}")
+        server.cursor().execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest.fixture
