@@ -4,6 +4,7 @@ nopayloaddb generated its migrations where it ran, so the record of them says no
 columns that exist. Statements name each column by an expression that fits the variant.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -35,6 +36,13 @@ IOV_COLUMNS = {
     "created": ("timestamptz", "now()"),
     "updated": ("timestamptz", "now()"),
     "comb_iov": ("numeric", "NULL"),
+}
+# The types that these columns had in all variants.
+USUAL_TYPES = {
+    "text": "character varying(255)",
+    "bigint": "bigint",
+    "numeric": "numeric(38,19)",
+    "timestamptz": "timestamp with time zone",
 }
 # All columns that a variant had, to tell those that were added by hand.
 KNOWN_COLUMNS = {
@@ -78,6 +86,8 @@ class Schema:
         if len(schemas) > 1:
             raise NotNopayloaddbError(f'{address} has the table "PayloadIOV" in several schemas: {", ".join(schemas)}.')
         [name] = schemas
+        if any(row[1:3] == ("PayloadIOV", "added_in") for row in rows):
+            raise NotNopayloaddbError(f"{address} is a database of cdb already.")
         columns: dict[str, dict[str, str]] = {}
         for schema, table, column, kind, is_generated, is_identity, default in rows:
             if schema == name:
@@ -86,8 +96,6 @@ class Schema:
                     raise NotNopayloaddbError(f"{address} has a generated column comb_iov, so it is not nopayloaddb's.")
                 if (table, column) == ("PayloadIOV", "id"):
                     ids = "identity" if is_identity else "serial" if default.startswith("nextval") else "none"
-        if "added_in" in columns["PayloadIOV"]:
-            raise NotNopayloaddbError(f"{address} is a database of cdb already.")
         if missing := [table for table in BASE_TABLES if table not in columns]:
             raise NotNopayloaddbError(
                 f'{address} is no database of nopayloaddb: it has a table "PayloadIOV", but no table {", ".join(missing)}.'
@@ -173,9 +181,8 @@ def _notes(
         ]
     if {"description", "extra"} <= columns["PayloadIOV"].keys():
         notes.append("IOVs have both description and extra: the schema was altered by hand. Only extra is taken over.")
-    expected = {"text", "bigint", "integer", "numeric", "timestamp with time zone", "numeric(38,19)"}
     for column, kind in columns["PayloadIOV"].items():
-        if column in IOV_COLUMNS and kind not in expected and not kind.startswith("character varying"):
+        if column in IOV_COLUMNS and not kind.startswith(USUAL_TYPES[IOV_COLUMNS[column][0]]):
             notes.append(f"PayloadIOV.{column} has the unusual type {kind}.")
     if SEQUENCE_TABLE not in columns and variant != "V1":
         notes.append(f'There is no table "{SEQUENCE_TABLE}".')
@@ -190,6 +197,15 @@ def _notes(
         notes.append(
             "The index of the lookup on (payload_list_id, comb_iov DESC NULLS LAST) is missing or has another form."
         )
+    if (
+        len(
+            others := [
+                item for kind, _, item, text, _ in objects if kind == "index" and re.search("comb_iov|major_iov", text)
+            ]
+        )
+        > 1
+    ):
+        notes.append(f"Several indexes serve the lookup: {', '.join(others)}.")
     notes += [f"The {kind} {item} is not valid." for kind, _, item, _, is_valid in objects if not is_valid]
     notes += [
         f'The trigger {item} on "{table}" was added by hand.'

@@ -28,9 +28,11 @@ from cdb_rest.models import (
     Adoption,
     ChangeAction,
     GlobalTag,
+    GlobalTagChange,
     GlobalTagStatus,
     PayloadIOV,
     PayloadList,
+    PayloadListVersion,
     PayloadType,
 )
 from cdb_rest.rules.access import Origin
@@ -240,7 +242,7 @@ def create_tag(copy: Copy, tag: SourceTag) -> GlobalTag:
         raise NameTakenError(f"global tag {quoted(name)} (--rename {name}=NEW)")
     if status == Status.FROZEN:
         check_not_retired(name)
-    keeps = copy.adoption.keeps_ids and not GlobalTag.objects.filter(id=tag.id).exists()
+    keeps = copy.adoption.keeps_ids and not GlobalTagChange.objects.filter(tag_id=tag.id).exists()
     return GlobalTag.objects.create(
         **({"id": tag.id} if keeps else {}),
         name=name,
@@ -257,7 +259,12 @@ def create_lists(
 ) -> dict[int, PayloadList]:
     """Create the copies of lists, without rows, by their id in the source. With `share`, lists with equal rows share them."""
     keeps = copy.adoption.keeps_ids
-    taken = set(PayloadList.objects.filter(id__in=[item.id for item in lists]).values_list("id", flat=True))
+    ids = [item.id for item in lists]
+    # Also the ids of lists that were deleted, because they have a history.
+    taken = {
+        *PayloadList.objects.filter(id__in=ids).values_list("id", flat=True),
+        *PayloadListVersion.objects.filter(payload_list_id__in=ids).values_list("payload_list_id", flat=True),
+    }
     names = [copy.decisions.name("payload list", item.name) for item in lists]
     taken_names = set(PayloadList.objects.filter(name__in=names).values_list("name", flat=True))
     types = {item.payload_type: _type(copy.decisions.name("payload type", item.payload_type or "")) for item in lists}
@@ -319,7 +326,9 @@ def copy_rows(
 
 def load_rows(copy: Copy, snapshot: Snapshot, list_ids: Sequence[int]) -> None:
     """Load the rows of lists of the source into the temporary table."""
-    values = {"list_ids": list(list_ids), "keeps_detached": copy.keeps_detached} | copy.decisions.parameters
+    # An update stores the detached rows of all lists at its end.
+    keeps_detached = copy.keeps_detached and copy.adoption.finished is None
+    values = {"list_ids": list(list_ids), "keeps_detached": keeps_detached} | copy.decisions.parameters
     load(snapshot, "copy_source_rows", values)
 
 

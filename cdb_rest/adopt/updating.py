@@ -90,7 +90,8 @@ def update(copy: Copy) -> Updated:
             result.conflicts[name] = str(error)
 
     for source_id in [*adopted.keys() - tags.keys()]:
-        attempt(adopted[source_id].source_name, result.deleted, partial(_delete_tag, adopted[source_id]))
+        change = partial(_delete_tag, copy, adopted[source_id])
+        attempt(adopted[source_id].source_name, result.deleted, partial(copy.source.read, change))
     if is_whole:
         copy.source.read(partial(copy_types, copy))
     for source_id, tag in tags.items():
@@ -117,17 +118,27 @@ def _add_tag(copy: Copy, tag: SourceTag, others: dict[int, str | None], snapshot
 
 
 @write
-def _delete_tag(adopted: AdoptedTag) -> bool:
-    """Delete the copy of a tag that the source has deleted."""
+def _delete_tag(copy: Copy, adopted: AdoptedTag, snapshot: Snapshot) -> bool:
+    """Delete the copy of a tag that the source has deleted, without the lists that the source still has."""
     tag = _lock(adopted)
     if tag is not None:
         if tag.status.name == Status.FROZEN:
             raise _ConflictError("it was deleted in the source, and is frozen here")
-        lists = list(PayloadList.objects.filter(global_tag=tag).values_list("id", flat=True))
+        here = dict(
+            copy.adoption.lists.filter(list_id__in=tag.payload_lists.values("id")).values_list("source_id", "list_id")
+        )
+        left = [here[item.id] for item in read_lists(snapshot) if item.id in here]
+        changes = Changes()
+        changes.of_tag(tag.id)
+        for payload_list in PayloadList.objects.filter(id__in=left).order_by("id").select_for_update():
+            changes.detach(payload_list)
+            detach([payload_list], tag)
+        if left:
+            changes.record(ChangeAction.ADOPT, BY_ADOPT)
         if tag.status.name != Status.UNLOCKED:
             change_status(name=tag.name, status=Status.UNLOCKED, origin=BY_ADOPT)
         delete_global_tag(name=tag.name, origin=BY_ADOPT)
-        AdoptedList.objects.filter(adoption=adopted.adoption, list_id__in=lists).delete()
+        copy.adoption.lists.filter(list_id__in=set(here.values()).difference(left)).delete()
     adopted.delete()
     return True
 
@@ -217,6 +228,8 @@ class _Lists:
             for payload_list in leaving:
                 self.changes.detach(payload_list)
             detach(leaving, self.tag)
+            for payload_list in leaving:
+                payload_list.refresh_from_db(fields=["updated", "global_tag"])
         new = []
         for item in lists:
             if item.id not in known or known[item.id].list_id not in locked:
