@@ -172,7 +172,7 @@ SPECTACULAR_SETTINGS = {
         "Every success is status 200; every error is JSON with `detail` and `code`. Each path works with and without a slash at "
         "its end. The examples are for the global tag `tiny`, which `make run` creates in an empty database."
     ),
-    "VERSION": "1",
+    "VERSION": "1.0.0",
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "/favicon.ico",

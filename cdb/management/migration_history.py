@@ -1,4 +1,4 @@
-"""A check before migrations that rejects databases of other applications and of newer versions of cdb."""
+"""A check before migrations that rejects databases of other applications, and recognises those of newer versions of cdb."""
 
 from collections.abc import Iterable
 
@@ -14,24 +14,26 @@ APP = "cdb_rest"
 NAMES_SHOWN = 3
 
 
-def check_history(connection: BaseDatabaseWrapper) -> None:
-    """Raise `CommandError`, with a message of one line, if this version must not migrate the database.
+def check_history(connection: BaseDatabaseWrapper) -> list[str]:
+    """The migrations of a newer version that the database has; none if this version may migrate it.
 
-    That is the case if migrations of `cdb_rest` are recorded that this version does not know, or if none is recorded
-    but tables or views have the names of its models. Databases of earlier versions and tables with other names are
-    accepted. nopayloaddb has the same app label and the same table names. This function only reads the database.
+    Migrations only add to the schema since version 1.0, so this version can use the database of a newer one, which has all
+    migrations of this version and later ones.
+
+    Raises `CommandError`, with a message of one line, if other migrations of `cdb_rest` are recorded that this version does not
+    know, or if none is recorded but tables or views have the names of its models. Databases of earlier versions and tables
+    with other names are accepted. nopayloaddb has the same app label and the same table names. This function only reads the
+    database.
     """
     with connection.cursor() as cursor:
         # Read before the migration records: a concurrent migration commits each table together with its record.
         tables = {model._meta.db_table for model in apps.get_app_config(APP).get_models()}
         tables.intersection_update(connection.introspection.table_names(cursor, include_views=True))
     applied = {name for app, name in MigrationRecorder(connection).applied_migrations() if app == APP}
-    known = _known_migrations()
-    unknown = applied - known
-    if unknown and applied & known:
-        raise CommandError(
-            f"a newer version of cdb has migrated the database ({_format_names(unknown)}): run that version. Nothing was changed."
-        )
+    own, replaced = _known_migrations()
+    unknown = applied - own - replaced
+    if unknown and own <= applied and min(unknown) > max(own):
+        return sorted(unknown)
     if unknown:
         raise CommandError(
             f"the database belongs to another application, such as nopayloaddb, or to a development version of cdb: this "
@@ -42,9 +44,15 @@ def check_history(connection: BaseDatabaseWrapper) -> None:
             f"the database has tables with names that cdb needs ({_format_names(tables)}), but no migration of cdb created them. "
             f"Nothing was changed. {_advice()}"
         )
+    return []
 
 
-def _known_migrations() -> set[str]:
+def describe_newer(migrations: Iterable[str]) -> str:
+    """One line about a database that has these migrations of a newer version."""
+    return f"a newer version of cdb has migrated the database ({_format_names(migrations)})"
+
+
+def _known_migrations() -> tuple[set[str], set[str]]:
     """The names of this version's migrations, and of the migrations that they replace."""
     migrations = {
         name: migration
@@ -52,7 +60,7 @@ def _known_migrations() -> set[str]:
         if app == APP
     }
     replaced = {name for migration in migrations.values() for app, name in migration.replaces if app == APP}
-    return migrations.keys() | replaced
+    return set(migrations), replaced
 
 
 def _format_names(names: Iterable[str]) -> str:

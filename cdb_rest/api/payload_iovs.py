@@ -227,8 +227,9 @@ class PayloadIOVAttachView(APIView):
     valid in the whole interval, nothing changes, and the response has the existing IOV.
 
     If the tag is not unlocked, the IOV must not overlap existing ones, with one exception: if the last IOV of the list
-    is open, an open IOV may start after its start. Otherwise the response is 409. It is also 409 if the tag is frozen,
-    or if the IOV is in another list whose tag is not unlocked.
+    is open, an open IOV may start after its start. In continuous mode, an end with the largest minor number counts as open
+    here. Otherwise the response is 409. It is also 409 if the tag is frozen, or if the IOV is in another list whose tag is not
+    unlocked.
     """
 
     @extend_schema(

@@ -97,6 +97,13 @@ class Interval:
         """Whether the interval has no end."""
         return self.end == AFTER_ALL
 
+    def counts_as_open(self, mode: Mode) -> bool:
+        """Whether protected tags treat the interval as open: it is, or, in continuous mode, its end has the largest minor.
+
+        Clients that always use the same major number write such ends, for example (0, 2^63-1).
+        """
+        return self.is_open or (mode is Mode.CONTINUOUS and self.end.minor == OPEN)
+
     @property
     def is_empty(self) -> bool:
         """Whether the interval contains no moment."""

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Generic, Protocol, TypeVar
 
 from cdb_rest.rules.errors import OverlapError
-from cdb_rest.rules.moment import AFTER_ALL, Interval, Moment
+from cdb_rest.rules.moment import AFTER_ALL, Interval, Mode, Moment
 
 
 class Row(Protocol):
@@ -90,29 +90,37 @@ class ProtectedRows(Generic[AnyRow]):
     """The existing rows of a list in a protected tag, ordered by start. Their visible parts must not change.
 
     The intervals are those at the creation of this object: later changes of the rows, and later rows, have no effect.
+    `mode` decides which intervals count as open.
     """
 
-    def __init__(self, rows: Sequence[AnyRow]) -> None:
+    def __init__(self, rows: Sequence[AnyRow], mode: Mode) -> None:
         self._rows = [(row, row.interval, Interval(row.interval.start, until)) for row, until in _visible_ends(rows)]
         self._starts = [row.interval.start for row in rows]
+        self._mode = mode
+        last = rows[-1].interval if rows else None
+        self._open_since = last.start if last is not None and last.counts_as_open(mode) else None
+
+    def is_continued_by(self, new: Interval) -> bool:
+        """Whether `new` continues online running: it and the last existing interval count as open, and it starts later.
+
+        Then it ends the validity of the last existing row, also after its own end.
+        """
+        return self._open_since is not None and self._open_since < new.start and new.counts_as_open(self._mode)
 
     def check_unchanged(self, new: Interval, effective: Interval, name: Callable[[AnyRow], str]) -> None:
         """Raise `OverlapError` if a row with the interval `new` would change a visible part.
 
         `effective` is the interval in which the row would be valid. The message has `new` and the interval of the
-        existing row, whose name for the message `name` returns.
-
-        As an exception for online running, an open interval is accepted if the last existing row is open and starts
-        earlier. The new row then ends the validity of that row.
+        existing row, whose name for the message `name` returns. The exception for online running is `is_continued_by`.
         """
+        if self.is_continued_by(new):
+            return
         first = max(bisect_right(self._starts, effective.start) - 1, 0)
         last = bisect_left(self._starts, effective.end)
-        for number, (row, interval, visible) in enumerate(self._rows[first:last], first):
+        for row, interval, visible in self._rows[first:last]:
             if not visible.overlaps(effective):
                 continue
-            follows = number == len(self._rows) - 1 and interval.is_open and interval.start < new.start
-            if follows and new.is_open:
-                continue
+            follows = self._open_since is not None and self._open_since < new.start
             hint = " After the start of the last IOV, which is open, only an open IOV is accepted." if follows else ""
             raise OverlapError(
                 f"The interval {new} overlaps {interval} of {name(row)}, "
@@ -138,6 +146,11 @@ def _rest(row: Row, until: Moment, new: Interval) -> tuple[Interval, ...]:
     return before + after
 
 
+def _before(start: Moment, cut: Cut[AnyRow]) -> Cut[AnyRow]:
+    """The cut, but nothing remains of its row after `start`."""
+    return Cut(cut.row, cut.was, tuple(part for part in cut.rest if part.start < start))
+
+
 @dataclass(slots=True, eq=False)
 class TimelineRow(Generic[IOV]):
     """A row of a payload list: the caller's object `iov`, its current interval, and whether it is still attached.
@@ -157,14 +170,16 @@ class Timeline(Generic[IOV]):
     `rows` must have every row that starts in one of these intervals or at its end, and the nearest row on either side of
     each interval. No two rows may have the same start.
 
-    If the timeline is `protected`, the visible parts of `rows` must not change. Rows that `attach` adds are not
-    protected.
+    If the timeline is `protected`, the visible parts of `rows` must not change, except that online running may continue.
+    `mode` decides which intervals count as open then. Rows that `attach` adds are not protected.
     """
 
-    def __init__(self, rows: Iterable[TimelineRow[IOV]], *, protected: bool = False) -> None:
+    def __init__(
+        self, rows: Iterable[TimelineRow[IOV]], *, protected: bool = False, mode: Mode = Mode.CONTINUOUS
+    ) -> None:
         self._rows = {row.interval.start: row for row in rows}
         self._starts = sorted(self._rows)
-        self._protected = ProtectedRows(self.rows()) if protected else None
+        self._protected = ProtectedRows(self.rows(), mode) if protected else None
 
     def attach(
         self, row: TimelineRow[IOV], *, since_only: bool, name: Callable[[TimelineRow[IOV]], str]
@@ -186,6 +201,8 @@ class Timeline(Generic[IOV]):
             effective = up_to_next(row.interval, near) if since_only else row.interval
             self._protected.check_unchanged(row.interval, effective, name)
         cuts = (plan_since_only if since_only else plan_attach)(row.interval, near)
+        if self._protected is not None and self._protected.is_continued_by(row.interval):
+            cuts = [_before(row.interval.start, cut) for cut in cuts]
         for start in self._starts[first:last]:
             del self._rows[start]
         touched = {id(cut.row) for cut in cuts}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from cdb_rest.models import ChangeAction, PayloadIOV, PayloadList
+from cdb_rest.models import ChangeAction, ListedPayloadIOV, PayloadIOV, PayloadList
 from cdb_rest.rules.access import BY_THE_SYSTEM, All, Origin, Role
 from cdb_rest.rules.errors import (
     ConcurrentChangeError,
@@ -53,7 +53,7 @@ class Attachment:
     If the attachment `is_unchanged`, the list had the payload already, and `iov` is the row that has it.
     """
 
-    iov: PayloadIOV
+    iov: PayloadIOV | ListedPayloadIOV
     cuts: list[Cut[TimelineRow[PayloadIOV]]]
     is_unchanged: bool = False
 
@@ -87,7 +87,9 @@ def attach_payload_iov(*, payload_list: str, iov_id: int, origin: Origin = BY_TH
     placement = Placement(iov, target)
     plan = Plan([placement])
     if placement.holder is not None:
-        return Attachment(_get(placement.holder.iov.id), [], is_unchanged=True)
+        # If the list shares rows, the stored row may have another list, or be in the history alone.
+        listed = ListedPayloadIOV.objects.select_related("payload_list")
+        return Attachment(listed.get(payload_list=target, id=placement.holder.iov.id), [], is_unchanged=True)
     changes = Changes()
     if source:
         _remove_for_move(source, stored, origin, changes)

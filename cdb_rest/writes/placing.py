@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from operator import itemgetter
 
+from django.conf import settings
+
 from cdb_rest import named_sql
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
 from cdb_rest.models.payload_iov import has_payload, load_statement, payload_of
 from cdb_rest.rules.errors import CdbError, OverlapError
-from cdb_rest.rules.moment import Interval, Moment
+from cdb_rest.rules.moment import Interval, Mode, Moment
 from cdb_rest.rules.status import Action, check_permitted, is_protected
 from cdb_rest.rules.timeline import Cut, Timeline, TimelineRow
 from cdb_rest.writes.change_log import Changes
@@ -109,11 +111,12 @@ class Plan:
                 self.refusals.append((placement.number, error))
 
     def _make_timelines(self, protecting: bool) -> dict[int, Timeline[PayloadIOV]]:
+        mode = Mode(settings.CDB_IOV_MODE)
         rows: dict[int, list[TimelineRow[PayloadIOV]]] = {list_id: [] for list_id in self._lists}
         for row in self._stored:
             rows[_list_id(row.iov)].append(row)
         return {
-            list_id: Timeline(found, protected=protecting and _is_protected(self._lists[list_id]))
+            list_id: Timeline(found, protected=protecting and _is_protected(self._lists[list_id]), mode=mode)
             for list_id, found in rows.items()
         }
 

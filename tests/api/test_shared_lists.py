@@ -19,6 +19,7 @@ from cdb_rest.models import (
 from cdb_rest.routes import ROUTES
 from cdb_rest.writes.sharing import unshare
 from cdb_rest.writes.transactions import write
+from tests.api import helpers
 
 pytestmark = pytest.mark.django_db(transaction=True)
 BASE, CLONE, COPY = "base", "clone_tag", "copied_tag"
@@ -295,3 +296,20 @@ def test_a_shared_iov_stays_in_its_list(api, scenario):
     # The row is another one now, which ends earlier.
     attach(other).ok()
     assert api.get(f"payloadiovs/?gtName={CLONE}&majorIOV=12&minorIOV=0&payloadType=Gain").ok()[0][1] == "gain/2"
+
+
+def test_attaching_what_a_shared_row_has_already_changes_nothing(api, empty_tag):
+    api.post(helpers.PATH, helpers.body(payload_url="a", since=[0, 0])).ok()
+    api.post("cloneGlobalTag/tag/copy", None).ok()
+    payload_list = api.get("gtPayloadLists/copy").ok()["Gain"]
+
+    def attach(minor):
+        iov = {"payload_url": "a", "checksum": "ab12", "major_iov": 0, "minor_iov": minor}
+        same = api.post("piov", iov).ok()["id"]
+        found = api.put("piov_attach", {"payload_list": payload_list, "piov_id": same}).ok()
+        return found["unchanged"], found["payload_list"], found["minor_iov"]
+
+    assert attach(5) == (True, payload_list, 0)
+    # Then only the history has the row.
+    api.delete("deletePayloadIOV/tag/Gain/0/0").ok()
+    assert attach(6) == (True, payload_list, 0)

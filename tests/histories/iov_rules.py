@@ -178,9 +178,8 @@ class IOVRules(Judge):
             tags.append(tag)
             if (tag.name, kind) not in requests:
                 target = PayloadList.objects.filter(global_tag=tag, payload_type__name=kind).first()
-                empty = Request(
-                    self.grid, [], tag.status.name != "unlocked", closed_until(tag), tag.status.name == "frozen"
-                )
+                statuses = (tag.status.name != "unlocked", closed_until(tag), tag.status.name == "frozen")
+                empty = Request(self.grid, [], *statuses, discrete=self.discrete)
                 requests[tag.name, kind] = self.request(target) if target else empty
             requests[tag.name, kind].place(len(wanted), row, since_only=until == "n")
         expected = errors_of(requests.values())

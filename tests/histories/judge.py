@@ -204,7 +204,9 @@ class Judge:
         """What a write may do to a list."""
         limit = closed_until(payload_list.global_tag)
         rows = self.rows_of(payload_list)
-        return Request(self.grid, rows, is_protected(payload_list), limit, is_frozen(payload_list))
+        return Request(
+            self.grid, rows, is_protected(payload_list), limit, is_frozen(payload_list), discrete=self.discrete
+        )
 
     def rows_by_type(self, seen):
         """The rows of a tag by payload type, from a state that was seen."""

@@ -60,6 +60,7 @@ class Request:
     protected: bool
     closed: tuple | None = None
     frozen: bool = False
+    discrete: bool = False
     v: dict = field(init=False)
     refused: list = field(default_factory=list)
     errors: set = field(default_factory=set)
@@ -70,7 +71,11 @@ class Request:
         self.before = dict(self.v)
         self.starts = {row.start for row in self.rows}
         last = max(self.rows, key=lambda row: row.start, default=None)
-        self.running = last if last and last.is_open else None
+        self.running = last if last and self.is_online(last) else None
+
+    def is_online(self, row):
+        """Whether the row is open, or says so by the largest minor number."""
+        return row.is_open or (not self.discrete and row.end[1] == LAST)
 
     def place(self, number, new, since_only):
         until = min((start for start in self.starts if start > new.start), default=AFTER_ALL) if since_only else new.end
@@ -83,10 +88,13 @@ class Request:
         if self.closed and any(moment < self.closed and self.v[moment] != new.label for moment in covered):
             self.errors.add("limit")
         disturbed = {self.before[moment] for moment in covered} - {None}
-        online = self.running and new.is_open and new.start > self.running.start and disturbed <= {self.running.label}
-        if self.protected and disturbed and not online:
+        online = self.protected and self.running and self.is_online(new) and new.start > self.running.start
+        if self.protected and disturbed and not (online and disturbed <= {self.running.label}):
             self.refused.append(number)
             return
+        if online:
+            ended = {self.v[moment] for moment in covered}
+            self.v |= {moment: None for moment in self.grid if moment >= until and self.v[moment] in ended}
         if not since_only:
             self.starts = {start for start in self.starts if not new.start <= start < until}
             if self.v.get(until) is not None:

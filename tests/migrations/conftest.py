@@ -12,10 +12,13 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 
 @pytest.fixture
-def new_database(django_db_blocker: object) -> Iterator[Callable[[], BaseDatabaseWrapper]]:
+def new_database(django_db_setup: None, django_db_blocker: object) -> Iterator[Callable[[], BaseDatabaseWrapper]]:
     """Makes empty databases; each is also a connection of Django's, whose alias is its name."""
     made: list[BaseDatabaseWrapper] = []
-    with contextlib.closing(psycopg2.connect(os.environ["DATABASE_URL"])) as server, django_db_blocker.unblock():
+    with (
+        contextlib.closing(psycopg2.connect(os.environ["DATABASE_URL"], dbname="postgres")) as server,
+        django_db_blocker.unblock(),
+    ):
         server.autocommit = True
 
         def make() -> BaseDatabaseWrapper:

@@ -38,6 +38,40 @@ def differences(upgraded: Mapping[tuple[str, str], str], new: Mapping[tuple[str,
     return lines
 
 
+def not_additive(earlier: Mapping[tuple[str, str], str], later: Mapping[tuple[str, str], str]) -> list[str]:
+    """A line for each difference between two databases with which the code for the earlier one might fail on the later one.
+
+    The later one may have more: tables, columns that are nullable or have a default, indexes and functions. The
+    statements of functions and views may change.
+    """
+    lines = [
+        f"{' '.join(key)}: {'missing' if key not in later else f'changed to {later[key]}'}"
+        for key in sorted(earlier)
+        if key not in later or _interface(key, later[key]) != _interface(key, earlier[key])
+    ]
+    new = later.keys() - earlier.keys()
+    for kind, name in sorted(new):
+        definition = later[kind, name]
+        unique = re.match(r"CREATE UNIQUE INDEX \S+ ON (?:public\.)?(\S+)", definition)
+        table = unique[1] if unique else re.split(r"[. ]", name)[0]
+        if ("table", table) not in earlier:
+            continue
+        has_value = ("default", name) in later or re.search(r"identity=.|generated=.", definition)
+        if kind == "column" and "not null" in definition and not has_value:
+            lines.append(f"column {name}: new, not null, without a default")
+        columns = {of_column.removeprefix(f"{table}.") for what, of_column in new if what == "column"}
+        if (unique or kind == "constraint") and not columns & set(re.findall(r'"[^"]+"|\w+', definition)):
+            lines.append(f"{kind} {name}: new, and it restricts columns that are not")
+    return lines
+
+
+def _interface(key: tuple[str, str], definition: str) -> str:
+    """What callers of a function see of it, and readers of a view: not its statement. Everything of another object."""
+    if key[0] == "function":
+        return definition.split("\n LANGUAGE")[0]
+    return "v" if key[0] == "table" and definition.startswith("v ") else definition
+
+
 def read_rows(cursor: Any) -> dict[str, list[str]]:
     """All rows of all tables, and the states of all sequences."""
     kinds = {name: definition[0] for (kind, name), definition in read_schema(cursor).items() if kind == "table"}
@@ -49,6 +83,8 @@ def read_rows(cursor: Any) -> dict[str, list[str]]:
     return rows
 
 
+# The last migration before version 1.0. Later ones only add to the schema (decision 12).
+FIRST_COMPATIBLE = "0004"
 MIGRATIONS = Path("cdb_rest/migrations")
 RECORDED = Path("tests/migrations/recorded")
 SUMS = RECORDED / "SHA256SUMS"

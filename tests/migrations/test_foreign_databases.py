@@ -1,11 +1,11 @@
-"""Databases with other migrations are rejected with one line and not changed."""
+"""Databases with other migrations are rejected with one line, and those of newer versions are used; neither is changed."""
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.db.migrations.recorder import MigrationRecorder
 
 from tests.adopt.old_database import OldDatabase
-from tests.migrations.records import read_rows, read_schema
+from tests.migrations.records import migration_names, read_rows, read_schema
 
 DEVELOPMENT = (
     "0001_initial",
@@ -71,12 +71,28 @@ def test_a_database_of_the_migrations_before_the_first_release(new_database):
     )
 
 
-def test_a_database_of_a_newer_version(new_database):
+def test_a_database_of_a_newer_version_is_used_as_it_is(new_database, capsys):
     migrate(database := new_database())
     record(database, ["9998_newer"])
-    assert refusal(database) == (
-        "a newer version of cdb has migrated the database (9998_newer): run that version. Nothing was changed."
+    before = contents(database)
+    migrate(database)
+    assert contents(database) == before
+    assert capsys.readouterr().err == (
+        "Warning: a newer version of cdb has migrated the database (9998_newer). This version uses it as it is.\n"
     )
+    for arguments in (("cdb_rest", "zero"), ("cdb_rest",), ("auth",)):
+        assert refusal(database, *arguments) == (
+            "a newer version of cdb has migrated the database (9998_newer): use that version to migrate it. Nothing was changed."
+        )
+
+
+def test_a_database_with_unknown_migrations_between_the_known_ones_or_without_the_last_one(new_database):
+    migrate(database := new_database())
+    record(database, ["0002_other", "9998_newer"])
+    assert "this version has no migration 0002_other, 9998_newer" in refusal(database)
+    MigrationRecorder(database).record_unapplied("cdb_rest", "0002_other")
+    MigrationRecorder(database).record_unapplied("cdb_rest", migration_names()[-1])
+    assert "this version has no migration 9998_newer" in refusal(database)
 
 
 @pytest.mark.parametrize(

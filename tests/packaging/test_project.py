@@ -11,6 +11,7 @@ import tomllib
 import jsonschema
 import pytest
 import yaml
+from django.conf import settings
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
@@ -18,6 +19,13 @@ from cdb.env import ROOT
 from tests.programs import fetched, needs
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def test_the_version_is_the_same_everywhere():
+    chart = yaml.safe_load((ROOT / "deploy/helm/cdb/Chart.yaml").read_text())
+    newest = re.search(r"^## \[(\d\S*)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    versions = [chart["version"], chart["appVersion"], settings.SPECTACULAR_SETTINGS["VERSION"], newest[1]]
+    assert set(versions) == {PROJECT["version"]}
 
 
 def test_each_pinned_package_runs_on_the_oldest_python():

@@ -12,7 +12,7 @@ from django.db.migrations import Migration
 from django.db.migrations.executor import MigrationExecutor
 from psycopg2.errors import LockNotAvailable
 
-from cdb.management.migration_history import check_history
+from cdb.management.migration_history import check_history, describe_newer
 from cdb_rest import named_sql
 
 LIMIT_LOCK_WAIT = named_sql.load("limit_lock_wait")
@@ -43,18 +43,27 @@ class Command(migrate.Command):
     help = (
         f"{migrate.Command.help} A migration that must lock a table waits for a short time, "
         f"because lookups queue behind it, and is tried {ATTEMPTS} times. "
-        "A database with migrations that this version does not have is rejected and not changed."
+        "A database that a newer version has migrated is not changed: this version can use it as it is. "
+        "A database with other migrations that this version does not have is rejected and not changed."
     )
 
     def handle(self, *arguments: Any, **options: Any) -> None:
         """Migrate as Django does, with `ATTEMPTS` attempts if a table is locked.
 
-        Raises `CommandError` as Django does, and in two more cases. If `check_history` rejects the database, because it
-        has migrations that this version does not know or tables of another application, nothing was changed. If a table
-        was locked at every attempt, completed migrations remain applied.
+        If a newer version has migrated the database, this method only prints a warning.
+
+        Raises `CommandError` as Django does, and in three more cases. If `check_history` rejects the database, because it
+        has migrations that this version does not know or tables of another application, or if certain migrations are
+        requested of a database that a newer version has migrated, nothing was changed. If a table was locked at every
+        attempt, completed migrations remain applied.
         """
         connection = connections[options["database"]]
-        check_history(connection)
+        newer = check_history(connection)
+        if newer and options["app_label"]:
+            raise CommandError(f"{describe_newer(newer)}: use that version to migrate it. Nothing was changed.")
+        if newer:
+            self.stderr.write(f"Warning: {describe_newer(newer)}. This version uses it as it is.")
+            return
         for attempt in range(1, ATTEMPTS + 1):
             with connection.cursor() as cursor:
                 seconds = settings.CDB_MIGRATION_LOCK_TIMEOUT_SECONDS
