@@ -51,7 +51,7 @@ class Backed:
 
 @pytest.fixture
 def backed(fresh, new_directory):
-    return Backed(fresh(CDB_WORKERS="1").start(), new_directory() / "cdb.dump")
+    return Backed(fresh().start(), new_directory() / "cdb.dump")
 
 
 def validators(backed):

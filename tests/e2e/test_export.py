@@ -73,8 +73,7 @@ LARGEST_WORKER_BYTES = 100_000_000
 @pytest.fixture(scope="module")
 def exporting(new_directory):
     """A service with a single process, in which exports last as long as their clients take to read them."""
-    settings = {"CDB_WORKERS": "1", "CDB_THREADS": "5"}
-    with Service(new_directory() / "data", SCENARIO=TAG, **settings).running() as running:
+    with Service(new_directory() / "data", SCENARIO=TAG, CDB_THREADS="5").running() as running:
         yield running
 
 

@@ -30,7 +30,9 @@ def copied(new_directory, needs_packages):
     file = directory / "settings"
     file.write_text("CDB_UNLOCKED_MAX_AGE_SECONDS=0\n")
     # On a busy machine, new processes may need longer than the usual limit until they answer.
-    service = Service(directory / "data", "serve", root=directory / "project", CDB_QUEUE_TIMEOUT_SECONDS="60")
+    service = Service(
+        directory / "data", "serve", root=directory / "project", CDB_QUEUE_TIMEOUT_SECONDS="60", CDB_WORKERS="2"
+    )
     service.environment["CDB_ENV_FILE"] = str(file)
     with service.running():
         yield service, directory / "project", file

@@ -48,7 +48,7 @@ def test_a_payload_is_inserted_after_a_preview(tab):
 
 def test_a_person_who_has_logged_in_inserts_behind_nginx(browser, fresh, needs_packages):
     """Writes are closed, so the form needs the session. The file is a form of several parts."""
-    served = fresh(command="serve", CDB_OPEN_WRITES="", CDB_WORKERS="2").start()
+    served = fresh(command="serve", CDB_OPEN_WRITES="").start()
     served.environment |= {"DJANGO_SUPERUSER_PASSWORD": "correct horse battery"}
     served.manage("createsuperuser", "--noinput", "--username", "calibrator", "--email", "calibrator@example.org")
     context = browser.new_context(base_url=f"http://127.0.0.1:{served.port}")
