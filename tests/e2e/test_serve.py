@@ -58,7 +58,7 @@ def test_an_ordinary_user_can_do_it(fresh, new_directory):
     home = new_directory()
     # Copied, because the way to the project may be closed to others.
     project = home / "project"
-    ignored = shutil.ignore_patterns(".git", ".venv", "var", "tests", "loadtests", "__pycache__")
+    ignored = shutil.ignore_patterns(".git", ".venv", ".tools", "var", "tests", "loadtests", "docs")
     shutil.copytree(ROOT, project, ignore=ignored)
     project.chmod(0o755)
     home.chmod(0o755)
@@ -67,7 +67,6 @@ def test_an_ordinary_user_can_do_it(fresh, new_directory):
     as_user = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": [], "cwd": "/"}
     environment = service.environment | {
         "CDB_DATA_DIR": str(home / "data"),
-        "CDB_OPEN_WRITES": "true",
         "HOME": str(home),
         "PYTHONPATH": sysconfig.get_path("purelib"),
     }
