@@ -105,7 +105,7 @@ def adopted(served):
     run(DELETE_TAGS)
 
 
-def test_the_links_of_every_existing_name_work(adopted):
+def test_the_links_and_commands_work_for_every_existing_name(adopted):
     """The client removes dot segments from paths, as a browser does."""
     with requests.Session() as session:
 
@@ -118,9 +118,7 @@ def test_the_links_of_every_existing_name_work(adopted):
     titles = [unescape(page).split("<h1>")[1] for page in followed.values()]
     for name in NAMES_OF_ADOPTED_DATABASES:
         assert sum(title.startswith(f"{name} <") for title in titles) >= 2, name
-
-
-def test_a_command_takes_a_name_that_looks_like_an_option(adopted):
+    # Commands take those that look like options.
     assert "1 of 1 payload types have gaps" in adopted.manage("check_coverage", "--", "-x").stderr
     missing = adopted.manage("check_coverage", "--", "--version")
     assert missing.stderr == "CommandError: There is no global tag '--version'.\n"
