@@ -67,6 +67,7 @@ def test_an_ordinary_user_can_do_it(fresh, new_directory):
     as_user = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": [], "cwd": "/"}
     environment = service.environment | {
         "CDB_DATA_DIR": str(home / "data"),
+        "CDB_OPEN_WRITES": "true",
         "HOME": str(home),
         "PYTHONPATH": sysconfig.get_path("purelib"),
     }
