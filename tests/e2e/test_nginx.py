@@ -8,6 +8,7 @@ import socket
 import subprocess
 import uuid
 from html import unescape
+from urllib.parse import quote
 
 import psutil
 import pytest
@@ -20,7 +21,6 @@ from loadtests.service import free_port
 from tests.e2e.clients import PREFIX, ask, request
 from tests.e2e.service import JobClient, raw
 from tests.e2e.test_metrics import eventually
-from tests.web.test_pages import NAMES_OF_ADOPTED_DATABASES, follow
 
 
 @pytest.mark.parametrize("name", ["Ösel", "a b", "a%b", "a+b", "a;b", "..", "a\\b", "ß?#"])
@@ -80,10 +80,27 @@ def test_every_rejection_is_json_from_nginx_and_from_gunicorn(served, sent, stat
     assert error["detail"] and error["code"]
 
 
+NAMES_OF_ADOPTED_DATABASES = [
+    "t8%2Fx", "a/b", "a//b", "/", ".", "..", "../x", "...", "a?b", "a#b", "%", "%2F", "~", "~2F", " x ", "a\nb", "", "+", "a;b",
+    "é", "G\u0430in", "a\u200bb", "a\x85b", "-x", "statuses", "good-1.2", "a" * 80, "'\"<&>",
+]  # fmt: skip
+
+
+def follow(get, paths):
+    """The text of each page about a tag or a comparison that the pages at `paths`, or such pages, have a link to."""
+    found, left = {}, [get(path) for path in paths]
+    while left:
+        page = left.pop()
+        for link in {unescape(one) for one in re.findall(r'href="(/(?:tags/|compare\?)[^"]*)"', page)} - found.keys():
+            found[link] = get(link)
+            left.append(found[link])
+    return found
+
+
 MAKE_TAGS = """
 from tests.builders import Builder
 for name in {names!r}:
-    Builder().iov(Builder().list(Builder().tag(name), name), (2, 0), (3, 0))
+    Builder().iov(Builder().list(Builder().tag(name), name), (2, 0), (3, 0), url="file")
 """
 DELETE_TAGS = """
 from cdb_rest.writes.global_tags import delete_global_tag
@@ -114,7 +131,13 @@ def test_the_links_and_commands_work_for_every_existing_name(adopted):
             assert answer.status_code == 200, path
             return answer.text
 
-        followed = follow(get, ["/tags"])
+        starts = [f"/?tag={quote(name)}&major=2" for name in NAMES_OF_ADOPTED_DATABASES]
+        followed = follow(get, ["/", "/tags", "/payloads?value=file", *starts])
+        for name in filter(None, NAMES_OF_ADOPTED_DATABASES):
+            get(f"/compare?a={quote(name)}&b=tiny&type={quote(name)}")
+    # The path has only characters that no server decodes or changes.
+    paths = {link.partition("?")[0] for link in followed if "compare" not in link}
+    assert all(re.fullmatch("/tags(/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)*", path) for path in paths)
     titles = [unescape(page).split("<h1>")[1] for page in followed.values()]
     for name in NAMES_OF_ADOPTED_DATABASES:
         assert sum(title.startswith(f"{name} <") for title in titles) >= 2, name
