@@ -17,6 +17,12 @@ def examples(number: int) -> int:
     return max(5, number * settings.default.max_examples // 100)
 
 
+def of_soak(*cases: object) -> tuple[object, ...]:
+    """Cases of a parameter that `make soak` plays, and other runs do not."""
+    return cases if "SOAK_SEED" in os.environ else ()
+
+
 def seed_of_round(number: int) -> int:
     """A seed for random choices without hypothesis: `number`, or in a round of `make soak` another one."""
-    return number + 1000 * int(os.environ.get("CDB_TEST_SEED", "0"))
+    # tests/postgres.py deletes variables of the service, whose names begin with CDB_.
+    return number + 1000 * int(os.environ.get("SOAK_SEED", "0"))

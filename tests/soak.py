@@ -33,7 +33,7 @@ def main() -> int:
             command = [sys.executable, "-m", "pytest", "-q", "-n", str(os.cpu_count()), "--hypothesis-profile=soak"]
             played = subprocess.run(
                 [*command, f"--hypothesis-seed={seed}", *TESTS],
-                env=os.environ | {"CDB_TEST_SEED": str(seed)},
+                env=os.environ | {"SOAK_SEED": str(seed)},
                 capture_output=True,
                 text=True,
             )

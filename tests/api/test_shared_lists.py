@@ -188,6 +188,8 @@ def requests_for(tag, base):
     gain = PayloadList.objects.get(global_tag=found, payload_type__name="Gain")
     parts = {"a": tag, "b": BASE, "tag_id": found.id, "list_id": gain.id}
     changes = list(GlobalTagChange.objects.filter(global_tag=tag).order_by("revision"))
+    # Those in between were among the last ones after an earlier write.
+    changes = changes[:2] + changes[2:][-4:]
     for view, requests in REQUESTS.items():
         route = ROUTES_OF_READS[view].paths[0]
         for request in requests:
@@ -270,9 +272,8 @@ def test_a_clone_answers_like_a_copy(api, settings, write_rows, scenario):
         api.put(f"gt_change_status/{tag}/locked").ok()
         api.put(f"gt_change_status/{tag}/unlocked").ok()
     assert shared.count() == 3
-    step("after the same writes to both")
     api.delete(f"deleteGlobalTag/{BASE}").ok()
-    step("after the deletion of the base")
+    step("after the same writes to both and the deletion of the base")
     for tag in (CLONE, COPY):
         api.delete(f"deletePayloadIOV/{tag}/Noise/2/0/8/0").ok()
         api.post(f"global-tags/{tag}/revert", {"revision": 2}).ok()

@@ -45,7 +45,8 @@ def new_directory():
 
 @pytest.fixture(scope="session")
 def service():
-    with directory() as parent, Service(parent / "data").running() as running:
+    # With as many processes as this machine has by default.
+    with directory() as parent, Service(parent / "data", CDB_WORKERS="0").running() as running:
         yield running
 
 
@@ -58,7 +59,7 @@ def needs_packages():
 @pytest.fixture(scope="session")
 def served(needs_packages):
     """The same in the production shape."""
-    with directory() as parent, Service(parent / "data", "serve").running() as running:
+    with directory() as parent, Service(parent / "data", "serve", CDB_WORKERS="0").running() as running:
         yield running
 
 
@@ -112,7 +113,6 @@ def browser():
 def small(fresh):
     """A service with two threads, in whose queue no request waits for longer than a second."""
     return fresh(
-        CDB_WORKERS="1",
         CDB_THREADS="2",
         CDB_QUEUE_TIMEOUT_SECONDS="1",
         CDB_LOCK_TIMEOUT_SECONDS="30",

@@ -46,7 +46,8 @@ class Service:
     it printed until it served.
 
     A new data directory is the copy of one that was started before, which saves the time to make and to fill a database,
-    unless `is_first_start`.
+    unless `is_first_start`. It has one process for lookups, unless CDB_WORKERS says otherwise: each takes half a second of CPU
+    time to start.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class Service:
         clean = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
         # As `make run` has it. Tests of access turn it off.
         fixed = {"CDB_OPEN_WRITES": "true"} if command == "serve" else {}
-        fixed |= {"CDB_ENV_FILE": os.devnull, "CDB_DATA_DIR": str(data), "PORT": str(self.port)}
+        fixed |= {"CDB_ENV_FILE": os.devnull, "CDB_DATA_DIR": str(data), "PORT": str(self.port), "CDB_WORKERS": "1"}
         self.environment = clean | fixed | settings
         self.lines: list[str] = []
 

@@ -165,16 +165,14 @@ def test_64_bit_moments(cpp, made):
     assert cpp.payloads(tag, 0, 1_700_000_000_123_456_790)[payload_type][0] == "next"
 
 
-@pytest.fixture(scope="module", params=["run", "serve"])
-def belle(request, new_directory):
-    if request.param == "serve":
-        request.getfixturevalue("needs_packages")
+@pytest.fixture(scope="module")
+def belle(needs_packages, new_directory):
     settings = {
         "CDB_IOV_MODE": "discrete",
         "CDB_PAYLOAD_BASE_URL": "https://payloads.example/files",
         "SCENARIO": "none",
     }
-    service = Service(new_directory() / "data", request.param, **settings).start()
+    service = Service(new_directory() / "data", "serve", **settings).start()
     client = JobClient(service.port)
     for status in ("TESTING", "PUBLISHED"):
         client.call("POST", "gtstatus", {"name": status})

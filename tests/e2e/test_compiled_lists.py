@@ -18,7 +18,7 @@ OFTEN = "--version"
 
 @pytest.fixture(scope="module")
 def compiling(new_directory):
-    with Service(new_directory() / "data", CDB_COMPILED_BYTES="50000000").running() as running:
+    with Service(new_directory() / "data", CDB_COMPILED_BYTES="50000000", CDB_WORKERS="2").running() as running:
         yield running
 
 

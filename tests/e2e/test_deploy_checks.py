@@ -37,10 +37,11 @@ def test_production_by_https_stands_every_check(tmp_path):
 @pytest.mark.parametrize(
     ("variables", "ids"),
     [
-        ({"CDB_TLS": ""}, {"security.W004", "security.W008", "security.W012", "security.W016"}),
+        (
+            {"CDB_TLS": "", "CDB_ALLOWED_HOSTS": "*", "DATABASE_URL": "postgresql://u:p@db.example.org/cdb"},
+            {"security.W004", "security.W008", "security.W012", "security.W016", "cdb.W001", "cdb.W003"},
+        ),
         ({"DEBUG": "1"}, {"security.W018"}),
-        ({"CDB_ALLOWED_HOSTS": "*"}, {"cdb.W001"}),
-        ({"DATABASE_URL": "postgresql://u:p@db.example.org/cdb"}, {"cdb.W003"}),
         ({"DATABASE_URL": "postgresql://u:p@db.example.org/cdb?sslmode=prefer"}, {"cdb.W003"}),
         ({"DATABASE_URL": "postgresql://u:p@db.example.org/cdb?sslmode=verify-full"}, set()),
         ({"DATABASE_URL": "postgresql://u:p@127.0.0.1/cdb"}, set()),
@@ -60,11 +61,8 @@ def test_files_with_secrets_that_others_can_read_are_named(tmp_path):
     file.chmod(0o640)
     found = deploy_check(tmp_path, CDB_TLS="1", CDB_ENV_FILE=str(file))
     assert found.returncode == 1 and f"chmod 600 {file}" in found.stderr and GOOD_KEY not in found.stderr
-    file.chmod(0o600)
-    assert deploy_check(tmp_path, CDB_TLS="1", CDB_ENV_FILE=str(file)).returncode == 0
     for line in ("export CDB_SECRET_KEY=" + GOOD_KEY, "DATABASE_REPLICA_URLS=postgresql://u:p@127.0.0.1/cdb"):
         file.write_text(f"{line}\n")
-        file.chmod(0o640)
         assert f"chmod 600 {file}" in deploy_check(tmp_path, CDB_TLS="1", CDB_ENV_FILE=str(file)).stderr
     # A file without secrets may be readable for all.
     file.write_text("CDB_SECRET_KEY=\nPORT=8000\n")
@@ -74,16 +72,6 @@ def test_files_with_secrets_that_others_can_read_are_named(tmp_path):
     assert "secret_key has secrets" in deploy_check(tmp_path, CDB_TLS="1").stderr
 
 
-@pytest.mark.parametrize("hosts", ["cdb.example.org", "*", "localhost,.example.org"])
-def test_debug_is_refused_under_a_name_for_others(tmp_path, hosts):
-    found = manage(tmp_path, "check", DEBUG="1", CDB_ALLOWED_HOSTS=hosts)
-    assert (
-        found.returncode == 1
-        and "CDB_ALLOWED_HOSTS must name only" in found.stderr
-        and len(found.stderr.splitlines()) == 1
-    )
-
-
 CLOSED_READS = {"CDB_ANONYMOUS_READS": "false"}
 
 
@@ -91,9 +79,8 @@ CLOSED_READS = {"CDB_ANONYMOUS_READS": "false"}
     ("command", "variables", "names"),
     [
         ("run", CLOSED_READS, ["CDB_OPEN_WRITES must be false"]),
-        ("serve", CLOSED_READS | {"CDB_OPEN_WRITES": "1"}, ["CDB_OPEN_WRITES must be false"]),
-        ("check", CLOSED_READS | {"CDB_OPEN_WRITES": "1"}, ["CDB_OPEN_WRITES must be false"]),
-        ("serve", {"DEBUG": "1"}, ["DEBUG must be off"]),
+        ("check", {"DEBUG": "1", "CDB_ALLOWED_HOSTS": "*"}, ["CDB_ALLOWED_HOSTS must name only"]),
+        ("check", {"DEBUG": "1", "CDB_ALLOWED_HOSTS": "localhost,.example.org"}, ["CDB_ALLOWED_HOSTS must name only"]),
         (
             "serve",
             CLOSED_READS | {"CDB_OPEN_WRITES": "1", "DEBUG": "1", "CDB_ALLOWED_HOSTS": "cdb.example.org"},
@@ -110,4 +97,3 @@ def test_settings_that_contradict_each_other_prevent_the_start(tmp_path, command
 
 def test_closed_reads_with_closed_writes_are_no_contradiction(tmp_path):
     assert manage(tmp_path, "check", **CLOSED_READS).returncode == 0
-    assert manage(tmp_path, "check", **CLOSED_READS, CDB_OPEN_WRITES="false").returncode == 0

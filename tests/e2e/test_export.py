@@ -1,7 +1,8 @@
-"""Exports by the running service: clients that disconnect or read nothing, and failures in the middle."""
+"""Exports and other long responses by the running service: clients that disconnect or read nothing, failures in the middle."""
 
 import contextlib
 import http.client
+import socket
 import time
 from collections.abc import Callable, Iterator
 
@@ -9,6 +10,7 @@ import psycopg2
 import pytest
 
 from cdb.embedded.server import EmbeddedPostgres
+from tests.e2e.clients import request
 from tests.e2e.service import JobClient, Service
 from tests.e2e.test_metrics import workers
 
@@ -73,8 +75,7 @@ LARGEST_WORKER_BYTES = 100_000_000
 @pytest.fixture(scope="module")
 def exporting(new_directory):
     """A service with a single process, in which exports last as long as their clients take to read them."""
-    settings = {"CDB_WORKERS": "1", "CDB_THREADS": "5"}
-    with Service(new_directory() / "data", SCENARIO=TAG, **settings).running() as running:
+    with Service(new_directory() / "data", SCENARIO=TAG, CDB_THREADS="5").running() as running:
         yield running
 
 
@@ -138,6 +139,32 @@ def test_a_failure_in_the_middle_does_not_look_like_the_end(exporting, watcher, 
                 pass
     wait_until(watcher.is_free)
     assert all(lookup(client) for _ in range(6)) and export(exporting) == ROWS + 1
+
+
+def test_nested_responses_of_half_a_million_iovs_are_streamed_in_bounded_memory(exporting, watcher, client):
+    [worker] = workers(exporting, "granian")
+    before = worker.memory_info().rss
+    for path in (f"globalTag/{TAG}".encode(), b"piov"):
+        iovs, highest, tail = 0, 0, b""
+        with socket.create_connection(("127.0.0.1", exporting.port)) as connection:
+            connection.sendall(request(b"GET", path, b"Connection: close\r\n"))
+            while piece := connection.recv(1 << 20):
+                data = tail + piece
+                iovs += data.count(b'"payload_url"')
+                tail = data[-len(b'"payload_url"') + 1 :]
+                highest = max(highest, worker.memory_info().rss)
+        assert iovs == ROWS, path
+        assert highest - before < 60 << 20, path
+    # What only wants the status is answered from the tag's own row.
+    assert client.get(f"globalTag/{TAG}?light")["payload_iov_count"] == ROWS
+    # A client that leaves half-way frees its thread and its transaction.
+    for _ in range(10):
+        with socket.create_connection(("127.0.0.1", exporting.port)) as connection:
+            connection.sendall(request(b"GET", b"gt"))
+            connection.recv(1000)
+    assert len(lookup(client)) == 100
+    wait_until(watcher.is_free, 60)
+    assert not any("Exception ignored" in line for line in exporting.lines)
 
 
 def test_an_export_is_of_one_state(exporting, watcher, client):

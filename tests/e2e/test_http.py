@@ -1,46 +1,13 @@
 """HTTP over a real socket: behaviour that an in-process client cannot show."""
 
 import json
-import os
-import socket
 import time
 
 import psutil
 import pytest
 
 from cdb.embedded.server import EmbeddedPostgres
-from tests.e2e.clients import REFUSED, request
 from tests.e2e.service import JobClient, raw
-
-
-@pytest.mark.parametrize(
-    ("sent", "status"),
-    [
-        *REFUSED,
-        (b"GET /a b HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
-        (b"GET / HTTP/1.1\r\nHost: localhost\r\nbroken header\r\n\r\n", 400),
-        (request(b"GET", b"globalTag/\xff\xfe"), 400),
-        (b"OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
-        (b"CONNECT a:80 HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
-        (b"OPTIONS /api/docs/ HTTP/1.1\r\nHost: localhost\r\n\r\n", 405),
-        (b"POST /api/schema HTTP/1.1\r\nHost: localhost\r\n\r\n", 405),
-        (
-            b"POST /static/drf_spectacular_sidecar/swagger-ui-dist/swagger-ui.css HTTP/1.1\r\nHost: localhost\r\n\r\n",
-            405,
-        ),
-        (
-            request(b"POST", b"pt", b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n", b"")[:-2]
-            + b"\r\n0\r\n\r\n",
-            400,
-        ),
-    ],
-)
-def test_a_rejection_before_any_route_is_json(served, sent, status):
-    found, headers, body = raw(served.port, sent)
-    assert found == status, body
-    assert headers["content-type"] == "application/json"
-    error = json.loads(body)
-    assert error["detail"] and error["code"]
 
 
 @pytest.mark.parametrize("name", ["Ösel", "with space", "a#b", "a\x7fb"])
@@ -49,19 +16,6 @@ def test_characters_that_must_be_percent_encoded_are_named(served, name):
     status, headers, body = raw(served.port, b"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n" % target)
     assert (status, headers["content-type"]) == (400, "application/json")
     assert json.loads(body)["code"] == "malformed_request"
-
-
-@pytest.mark.parametrize("method", [b"POST", b"PUT", b"DELETE", b"GET"])
-@pytest.mark.parametrize("path", [b"gt", b"globalTags", b"nothing/here", b"cloneGlobalTag/missing/x"])
-@pytest.mark.parametrize("megabytes", [1, 40])
-def test_the_response_to_an_unwanted_body_arrives(served, method, path, megabytes):
-    # The whole body is sent before the answer is read, as simple clients do; a reset connection would lose the answer.
-    status, headers, body = raw(
-        served.port, request(method, path, b"Content-Type: application/json\r\n", b" " * (megabytes << 20))
-    )
-    assert status in (200, 400, 404, 405, 413)
-    assert (status == 413) == (megabytes == 40)
-    assert headers["content-type"] == "application/json" and json.loads(body)
 
 
 def test_while_the_database_is_away_answers_are_504_and_then_all_is_well_again(fresh, new_directory):
@@ -89,39 +43,3 @@ def test_while_the_database_is_away_answers_are_504_and_then_all_is_well_again(f
     assert all(client.call("POST", "gt", {"name": f"x{n}", "status": "unlocked"})[0] == 200 for n in range(50))
     service.stop()
     server.release()
-
-
-def test_nested_answers_of_half_a_million_iovs_are_streamed_in_bounded_memory(fresh):
-    service = fresh(SCENARIO="heavy-usage").start()
-    workers = service.programs("granian")
-    before = max(process.memory_info().rss for process in workers)
-    for path in (b"globalTag/heavy-usage", b"piov"):
-        iovs, highest = 0, 0
-        with socket.create_connection(("127.0.0.1", service.port)) as connection:
-            connection.sendall(request(b"GET", path, b"Connection: close\r\n"))
-            tail = b""
-            while piece := connection.recv(1 << 20):
-                data = tail + piece
-                iovs += data.count(b'"payload_url"')
-                tail = data[-len(b'"payload_url"') + 1 :]
-                highest = max(highest, *(process.memory_info().rss for process in workers))
-        assert iovs == 500_000, path
-        assert highest - before < 60 << 20, path
-    client = JobClient(service.port)
-    # What only wants the status is answered from the tag's own row.
-    assert client.get("globalTag/heavy-usage?light")["payload_iov_count"] == 500_000
-    # A client that leaves half-way frees its thread and its transaction.
-    for _ in range(10 * (os.cpu_count() or 1)):
-        with socket.create_connection(("127.0.0.1", service.port)) as connection:
-            connection.sendall(request(b"GET", b"gt"))
-            connection.recv(1000)
-    assert len(client.get("payloadiovs/?gtName=heavy-usage&majorIOV=4999&minorIOV=0")) == 100
-    assert not any("Exception ignored" in line for line in service.lines)
-    deadline = time.monotonic() + 60
-    code = (
-        "from django.db import connection as c; u = c.cursor(); "
-        "u.execute(\"SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in%' OR state = 'active'\"); "
-        "print('open:', u.fetchone()[0] - 1)"
-    )
-    while "open: 0" not in (found := service.manage("shell", "-c", code).stdout):
-        assert time.monotonic() < deadline, found

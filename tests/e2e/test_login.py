@@ -212,7 +212,7 @@ def test_starts_of_logins_do_not_store_sessions_without_limit(setting):
         known = Browser(service.port)
         known.host = "127.0.0.1"
         assert known("GET", "/oidc/authenticate/")[0] == 302
-        processes = other_workers()
+        processes = other_workers(cores=1)
         statuses = Counter()
         for number in range((processes + 1) * LIMIT):
             # A cookie that was never given out is no session.

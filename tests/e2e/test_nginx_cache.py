@@ -155,7 +155,7 @@ class CachingReader(threading.Thread):
 
 @pytest.fixture(scope="module")
 def crowded(new_directory):
-    with Service(new_directory() / "data", CDB_WORKERS="1", CDB_THREADS="2").running() as running:
+    with Service(new_directory() / "data", CDB_THREADS="2").running() as running:
         yield running
 
 

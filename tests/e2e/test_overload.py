@@ -16,7 +16,6 @@ from tests.e2e.service import JobClient, Service, raw
 from tests.e2e.test_metrics import eventually, workers
 
 SETTINGS = {
-    "CDB_WORKERS": "1",
     "CDB_THREADS": "2",
     "CDB_LOOKUP_TIMEOUT_SECONDS": "60",
     "CDB_QUEUE_TIMEOUT_SECONDS": "2",
@@ -88,7 +87,7 @@ def test_heavy_reads_above_the_limit_are_refused_at_once_and_other_requests_are_
 
 
 def test_thousands_of_connections_are_all_served_in_constant_memory(fresh, needs_packages):
-    service = fresh(command="serve", CDB_WORKERS="1", CDB_THREADS="2", CDB_QUEUE_TIMEOUT_SECONDS="60").start()
+    service = fresh(command="serve", CDB_THREADS="2", CDB_QUEUE_TIMEOUT_SECONDS="60").start()
     request = f"GET /api/cdb_rest/{LOOKUP} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
     raw(service.port, request)
     [worker] = workers(service, "granian")[-1:]
@@ -116,7 +115,7 @@ SLOW = 200
 @pytest.fixture(scope="module")
 def few(needs_packages, new_directory):
     """A service with few threads."""
-    settings = {"CDB_WORKERS": "1", "CDB_THREADS": "2", "SCENARIO": "moderate"}
+    settings = {"CDB_THREADS": "2", "SCENARIO": "moderate"}
     with Service(new_directory() / "data", "serve", **settings).running() as running:
         yield running
 

@@ -2,6 +2,7 @@
 
 import configparser
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import time
 import psutil
 import pytest
 
+from cdb.embedded import binaries
 from cdb.env import ROOT
 from tests.e2e.service import JobClient, Service
 from tests.e2e.test_metrics import workers
@@ -49,6 +51,10 @@ def test_a_killed_service_leaves_no_process_and_starts_again(fresh, needs_packag
     service.process.kill()
     service.process.wait()
     wait_until(lambda: service.family() == [], SECONDS)
+    # In order, so that nothing has to be recovered.
+    command = [binaries.BINARIES / "pg_controldata", service.data / "postgres" / "data"]
+    control = subprocess.run(command, env=binaries.ENVIRONMENT, capture_output=True, text=True, check=True)
+    assert re.search(r"cluster state: +shut down\n", control.stdout), control.stdout
     service.start()
     assert "Acknowledged" in {one["name"] for one in JobClient(service.port).get("pt")}
     assert service.stop() == 0

@@ -16,8 +16,7 @@ def pair(new_directory):
     directory = new_directory()
     directory.chmod(0o711)
     standby = Standby(directory / "data", directory / "standby", options=TELLING)
-    settings = {"DATABASE_REPLICA_URLS": standby.url, "CDB_WORKERS": "1"}
-    service = Service(directory / "data", **settings)
+    service = Service(directory / "data", DATABASE_REPLICA_URLS=standby.url)
     try:
         service.start()
         with standby.running():

@@ -30,19 +30,7 @@ def test_it_starts_with_the_same_lines_as_make_run(served, service):
     assert {"nginx", "postgres"} <= names
 
 
-def test_a_signal_stops_all_that_it_started(fresh):
-    service = fresh(command="serve").start()
-    assert service.stop() == 0
-    assert service.family() == []
-    with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", service.port))
-
-
-def test_two_run_side_by_side_but_not_on_one_directory(fresh, served):
-    other = fresh("other", "serve", SCENARIO="none").start()
-    assert JobClient(other.port).get("globalTags") == []
-    other.stop()
-    assert JobClient(served.port).get("globalTags")
+def test_two_do_not_run_on_one_directory(fresh, served):
     again = fresh("again")
     again.environment["CDB_DATA_DIR"] = str(served.data)
     refused = again.manage("serve")
@@ -70,7 +58,7 @@ def test_an_ordinary_user_can_do_it(fresh, new_directory):
     home = new_directory()
     # Copied, because the way to the project may be closed to others.
     project = home / "project"
-    ignored = shutil.ignore_patterns(".git", ".venv", "var", "tests", "loadtests", "__pycache__")
+    ignored = shutil.ignore_patterns(".git", ".venv", ".tools", "var", "tests", "loadtests", "docs")
     shutil.copytree(ROOT, project, ignore=ignored)
     project.chmod(0o755)
     home.chmod(0o755)

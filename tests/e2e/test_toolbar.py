@@ -27,7 +27,7 @@ def plain(new_directory):
 def debugging(plain, new_directory):
     """A service with DEBUG on the same database."""
     url = EmbeddedPostgres(plain.data / "postgres").url
-    with Service(new_directory() / "data", DEBUG="1", DATABASE_URL=url).running() as running:
+    with Service(new_directory() / "data", DEBUG="1", CDB_WORKERS="0", DATABASE_URL=url).running() as running:
         yield running
     said = running.lines[len(running.start_lines) :]
     assert [line for line in said if "[cdb.request]" not in line] == ["Stopping."]

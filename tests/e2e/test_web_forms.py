@@ -1,10 +1,10 @@
-"""The forms of the web pages in a real browser: filters, previews, the first tag of a database, a person who has logged in."""
+"""The forms of the web pages in a real browser: filters, previews, the first tag of a database."""
 
 import re
 
 from playwright.sync_api import expect
 
-from tests.e2e.clients import check_accessible, fill_preview
+from tests.e2e.clients import fill_preview
 
 
 def test_tags_are_filtered_while_one_types_and_compared(tab):
@@ -44,38 +44,3 @@ def test_a_payload_is_inserted_after_a_preview(tab):
     expect(page.get_by_role("status")).to_contain_text("This change was stored.")
     # It is the newest change.
     expect(page.get_by_role("link", name="Revert the tag to this revision")).to_have_count(0)
-
-
-def test_a_person_who_has_logged_in_inserts_behind_nginx(browser, fresh, needs_packages):
-    """Writes are closed, so the form needs the session. The file is a form of several parts."""
-    served = fresh(command="serve", CDB_OPEN_WRITES="", CDB_WORKERS="2").start()
-    served.environment |= {"DJANGO_SUPERUSER_PASSWORD": "correct horse battery"}
-    served.manage("createsuperuser", "--noinput", "--username", "calibrator", "--email", "calibrator@example.org")
-    context = browser.new_context(base_url=f"http://127.0.0.1:{served.port}")
-    page = context.new_page()
-    page.goto("/tags/tiny/manage")
-    page.get_by_label("Name of the copy").fill("web-copy")
-    page.get_by_role("button", name="Clone").click()
-    expect(page.get_by_role("alert")).to_contain_text("needs the role")
-    page.get_by_role("link", name="Log in").click()
-    page.fill("#id_username", "calibrator")
-    page.fill("#id_password", "correct horse battery")
-    page.click("input[type=submit]")
-    expect(page.locator("header")).to_contain_text("calibrator")
-    page.get_by_label("Name of the copy").fill("web-copy")
-    page.get_by_role("button", name="Clone").click()
-    page.goto("/tags/web-copy/insert")
-    rows = "payload_type,payload_url,checksum,major_iov,minor_iov\nPixel_Alignment,web/1.root,c,8,0\n"
-    page.get_by_label("File: CSV or JSON").set_input_files(
-        {"name": "rows.csv", "mimeType": "text/csv", "buffer": rows.encode()}
-    )
-    page.get_by_role("button", name="Preview the file").click()
-    page.get_by_role("button", name="Insert 1 payload").click()
-    expect(page.locator("main")).to_contain_text("web/1.root")
-    expect(page.locator(".facts")).to_contain_text("calibrator")
-    check_accessible(page)
-    page.get_by_role("link", name="Log out").click()
-    check_accessible(page)
-    page.get_by_role("button", name="Log out").click()
-    expect(page.get_by_role("link", name="Log in")).to_be_visible()
-    context.close()

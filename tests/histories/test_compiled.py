@@ -22,7 +22,7 @@ from tests.lookup.compiling import (
     kinds,
     same_as_postgresql,
 )
-from tests.profiles import examples
+from tests.profiles import examples, of_soak
 
 pytestmark = pytest.mark.django_db(transaction=True)
 REVISIONS = st.one_of(st.none(), st.integers(1, 10))
@@ -52,7 +52,7 @@ def test_random_histories(api, compiled_tags, steps):
             same_as_postgresql(tag, (number % 5, 0), as_of=AsOf(revision=1 + number % 10))
 
 
-@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize("mode", [Mode.DISCRETE, *of_soak(Mode.CONTINUOUS)])
 def test_concurrent_writers(compiled_tags, settings, mode):
     settings.CDB_IOV_MODE = mode
     before = kinds()

@@ -9,7 +9,7 @@ from tests.conftest import Api
 from tests.histories.machine import WORLDS, play_until
 from tests.histories.race_proof import RaceProof
 from tests.histories.writers import Race
-from tests.profiles import examples, seed_of_round
+from tests.profiles import examples, of_soak, seed_of_round
 
 STEPS = examples(1200)
 MOST_STEPS = 5000
@@ -18,7 +18,7 @@ PORTION = settings(max_examples=5, stateful_step_count=max(20, examples(50)), su
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("world", ["small-continuous", "full-discrete", *of_soak("small-discrete", "full-continuous")])
 def test_every_history_agrees_with_the_oracle(world, settings):
     machine, settings.CDB_IOV_MODE = WORLDS[world]
 
@@ -47,7 +47,7 @@ class Connection:
         connection.close()
 
 
-@pytest.mark.parametrize(("tags", "mode"), [(1, "continuous"), (3, "continuous"), (2, "discrete")])
+@pytest.mark.parametrize(("tags", "mode"), [(3, "continuous"), (2, "discrete"), *of_soak((1, "continuous"))])
 def test_writers_at_the_same_time_leave_what_some_order_of_them_leaves(settings, tags, mode):
     settings.CDB_IOV_MODE = mode
     race = Race(Connection, seed=seed_of_round(tags), tags=tags, discrete=mode == "discrete")

@@ -13,7 +13,7 @@ from cdb_rest.models import GlobalTagChange, PayloadIOV, PayloadList
 from cdb_rest.rules.errors import CdbError
 from cdb_rest.writes.global_tags import delete_global_tag
 from tests.histories.test_etags import NUMBERS, TYPES, clear, play
-from tests.profiles import examples
+from tests.profiles import examples, of_soak
 
 TAGS = ("a", "b", "c")
 TAG, KIND = st.sampled_from(TAGS), st.sampled_from(TYPES)
@@ -129,7 +129,7 @@ def fetch(path):
     return response.status_code, {name: response.get(name) for name in names}, body
 
 
-@pytest.mark.parametrize("mode", ["continuous", "discrete"])
+@pytest.mark.parametrize("mode", ["discrete", *of_soak("continuous")])
 @pytest.mark.django_db(transaction=True)
 @profile(max_examples=examples(10), deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps=st.lists(STEPS, min_size=8, max_size=16))

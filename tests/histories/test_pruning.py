@@ -23,7 +23,7 @@ from tests.histories.machine import FULL_RANGE, SMALL_RANGE, Histories, play_unt
 from tests.histories.tag_rules import NUMBER
 from tests.histories.test_histories import Connection
 from tests.histories.writers import Race
-from tests.profiles import examples
+from tests.profiles import examples, of_soak
 
 STEPS = examples(100)
 MOST_STEPS = 2000
@@ -133,7 +133,7 @@ WORLDS = {
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("world", ["full-discrete", *of_soak("small-continuous")])
 def test_what_a_pruned_history_keeps_is_as_before(world, settings):
     machine, settings.CDB_IOV_MODE = WORLDS[world]
     play_until(_is_enough, machine, PORTION, most_steps=MOST_STEPS)

@@ -62,7 +62,7 @@ def test_connections_may_end_only_while_their_server_is_away():
 def test_service_survives_some_faults():
     # The account of PostgreSQL cannot read the directories of pytest.
     directory = Path(tempfile.mkdtemp(prefix="cdb-chaos-"))
-    names = ["postgresql-kill", "worker-kill"]
+    names = ["postgresql-kill"]
     try:
         chosen = [argument for name in names for argument in ("--only", name)]
         played = subprocess.run(

@@ -76,10 +76,11 @@ print(table(["n"], [[str(n)] for n in range(50)]).splitlines()[-1])
 """
 
 
-@pytest.mark.parametrize(("settings", "last"), [({}, "and 10 more"), ({"CDB_TABLE_ROWS": "45"}, "and 5 more")])
-def test_the_setting_of_the_recipe_works(recipe, settings, last):
-    shown = recipe("setting").run("-c", PRINT_TABLE, DJANGO_SETTINGS_MODULE="cdb.settings", **settings)
-    assert shown.splitlines() == [last]
+def test_the_setting_of_the_recipe_works(recipe):
+    applied = recipe("setting")
+    for settings, last in (({}, "and 10 more"), ({"CDB_TABLE_ROWS": "45"}, "and 5 more")):
+        shown = applied.run("-c", PRINT_TABLE, DJANGO_SETTINGS_MODULE="cdb.settings", **settings)
+        assert shown.splitlines() == [last]
 
 
 RESPOND = """
@@ -141,4 +142,5 @@ def test_the_column_of_the_recipe_is_kept_wherever_its_row_goes(recipe):
         "api/test_description.py",
         "migrations/test_upgrade.py",
     ]
-    assert "passed" in applied.run("-m", "pytest", "-q", *(f"tests/{test}" for test in tests))
+    found = applied.run("-m", "pytest", "-q", "-k", "iov or edited", *(f"tests/{test}" for test in tests))
+    assert "passed" in found

@@ -4,29 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdb_rest.rules.errors import StatusChangeRefusedError, TagFrozenError, TagLockedError
+from cdb_rest.rules.errors import StatusChangeRefusedError, TagFrozenError
 from cdb_rest.rules.moment import END_OF_TIME, OPEN, Interval, Mode, Moment
-from cdb_rest.rules.status import Action, check_permitted, check_status_change
-
-
-@pytest.mark.parametrize("action", Action)
-def test_unlocked_permits_everything(action):
-    check_permitted(tag="t", status="unlocked", action=action)
-
-
-@pytest.mark.parametrize("action", Action)
-def test_frozen_permits_nothing(action):
-    with pytest.raises(TagFrozenError):
-        check_permitted(tag="t", status="frozen", action=action)
-
-
-@pytest.mark.parametrize("status", ["locked", "a status of the experiment's own"])
-def test_locked_and_unknown_statuses_permit_growth_only(status):
-    for action in (Action.ADD_LIST, Action.ADD_IOV):
-        check_permitted(tag="t", status=status, action=action)
-    for action in (Action.REMOVE_LIST, Action.REMOVE_IOV, Action.DELETE, Action.REVERT):
-        with pytest.raises(TagLockedError):
-            check_permitted(tag="t", status=status, action=action)
+from cdb_rest.rules.status import check_status_change
 
 
 @pytest.mark.parametrize(

@@ -1,117 +1,15 @@
 """The counts that the database maintains, and the cost of a write."""
 
-import contextlib
 from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import IntegrityError, connection, transaction
+from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from cdb_rest import named_sql
 from cdb_rest.maintenance.repair import find_incorrect_counts
-from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
-from cdb_rest.rules.errors import CdbError
-from cdb_rest.rules.moment import Moment
-from cdb_rest.writes import bulk, global_tags, payload_iovs, payload_lists
+from cdb_rest.models import GlobalTag, PayloadList
 from cdb_rest.writes.placing import NEIGHBOURS
-from tests.builders import Builder
-from tests.profiles import examples
-
-TAGS = ["a", "b", "c"]
-TYPES = ["Gain", "Noise"]
-
-
-def pick(rows, number):
-    found = list(rows.order_by("id"))
-    return found[number % len(found)] if found else None
-
-
-def write(action, first, second, third):
-    """One write of a random history; the numbers pick among what is there. Refusals are part of the game."""
-    if action.startswith("raw"):
-        # Another program does not say that it records the history.
-        with connection.cursor() as cursor:
-            cursor.execute("SET LOCAL cdb.records_history = 'off'")
-    one_list, other_list = pick(PayloadList.objects, first), pick(PayloadList.objects, second)
-    iov = pick(PayloadIOV.objects, third)
-    tag = pick(GlobalTag.objects, second)
-    if action == "create list":
-        payload_lists.create_payload_list(payload_type=TYPES[first % 2])
-    elif action == "attach list" and one_list and tag:
-        payload_lists.attach_payload_list(global_tag=tag.name, payload_list=one_list.name)
-    elif action == "delete list" and one_list:
-        payload_lists.delete_payload_list(name=one_list.name)
-    elif action == "create iov":
-        payload_iovs.create_payload_iov(
-            values={
-                "payload_url": "u",
-                "major_iov": first,
-                "minor_iov": 0,
-                "major_iov_end": first + 1,
-                "minor_iov_end": 0,
-            }
-        )
-    elif action == "attach iov" and one_list and iov:
-        payload_iovs.attach_payload_iov(payload_list=one_list.name, iov_id=iov.id)
-    elif action == "bulk" and one_list and other_list:
-        row = {"payload_url": "u", "minor_iov": third}
-        lists = [one_list, other_list]
-        bulk.insert_payload_iovs(
-            rows=[row | {"payload_list": lists[n % 2].name, "major_iov": first + n} for n in range(third + 1)]
-        )
-    elif action == "delete iov" and iov and iov.payload_list and iov.payload_list.global_tag:
-        payload_iovs.delete_payload_iov(
-            global_tag=iov.payload_list.global_tag.name,
-            payload_type=iov.payload_list.payload_type.name,
-            start=Moment(iov.major_iov, iov.minor_iov),
-            end=Moment(iov.major_iov_end, iov.minor_iov_end),
-        )
-    elif action == "clone" and tag:
-        global_tags.clone_global_tag(source=tag.name, target=TAGS[first % 3])
-    elif action == "delete tag" and tag:
-        global_tags.delete_global_tag(name=tag.name)
-    elif action == "raw update" and one_list and other_list:
-        PayloadIOV.objects.filter(payload_list=one_list, minor_iov=third).update(payload_list=other_list)
-    elif action == "raw delete" and one_list:
-        PayloadIOV.objects.filter(payload_list=one_list, minor_iov=third).delete()
-
-
-ACTIONS = [
-    "create list",
-    "attach list",
-    "delete list",
-    "create iov",
-    "attach iov",
-    "bulk",
-    "delete iov",
-    "clone",
-    "delete tag",
-    "raw update",
-    "raw delete",
-]
-NUMBER = st.integers(0, 5)
-
-
-@pytest.mark.django_db
-@settings(max_examples=examples(40))
-@given(st.lists(st.tuples(st.sampled_from(ACTIONS), NUMBER, NUMBER, NUMBER), min_size=5, max_size=25))
-def test_counts_stay_right_through_random_histories(history):
-    with transaction.atomic():
-        build = Builder()
-        for name in TAGS[:2]:
-            tag = build.tag(name)
-            build.iov(build.list(tag, "Gain"), (100, 100))
-            build.list(tag, "Noise")
-        for step in history:
-            with contextlib.suppress(CdbError, IntegrityError), transaction.atomic():
-                write(*step)
-        with connection.cursor() as cursor:
-            cursor.execute(named_sql.load("apply_deferred_counts"))
-        assert find_incorrect_counts() == []
-        transaction.set_rollback(True)
 
 
 @pytest.mark.django_db(transaction=True)
