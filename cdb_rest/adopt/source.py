@@ -72,6 +72,31 @@ def read_url(argument: str) -> str:
     return url
 
 
+@contextlib.contextmanager
+def rows_of_copy(cursor: Any, statement: Any) -> Iterator[Any]:
+    """A file with the rows that a COPY statement sends while it is read. Raises the driver's error at the end of the block."""
+    reading, writing = os.pipe()
+    failures: list[Exception] = []
+
+    def send() -> None:
+        try:
+            with os.fdopen(writing, "wb") as file:
+                cursor.copy_expert(statement, file, 1 << 20)
+        except Exception as failure:
+            failures.append(failure)
+
+    thread = threading.Thread(target=send, name="rows of a COPY", daemon=True)
+    thread.start()
+    try:
+        with os.fdopen(reading, "rb") as file:
+            yield file
+    finally:
+        # If the block failed, nobody reads any more, and the next write of the thread fails.
+        thread.join()
+    for failure in failures:
+        raise failure
+
+
 class Snapshot:
     """A read-only transaction of the source. `name` is the snapshot as PostgreSQL writes it."""
 
@@ -90,28 +115,13 @@ class Snapshot:
     @contextlib.contextmanager
     def copy(self, statement: str, values: dict[str, Any], **parts: str) -> Iterator[Any]:
         """A file with the rows that a COPY statement sends while it is read. Raises `SourceError` at the end of the block."""
-        reading, writing = os.pipe()
-        failures: list[Exception] = []
-        with self.connection.cursor() as cursor:
-            text = cursor.mogrify(self.schema.statement(statement, **parts), values)
-
-            def send() -> None:
-                try:
-                    with os.fdopen(writing, "wb") as file:
-                        cursor.copy_expert(text, file, 1 << 20)
-                except Exception as failure:
-                    failures.append(failure)
-
-            thread = threading.Thread(target=send, name="copy of the source", daemon=True)
-            thread.start()
-            try:
-                with os.fdopen(reading, "rb") as file:
+        try:
+            with self.connection.cursor() as cursor:
+                text = cursor.mogrify(self.schema.statement(statement, **parts), values)
+                with rows_of_copy(cursor, text) as file:
                     yield file
-            finally:
-                # If the block failed, nobody reads any more, and the next write of the thread fails.
-                thread.join()
-        for failure in failures:
-            raise _described(failure) if isinstance(failure, psycopg2.Error) else failure
+        except psycopg2.Error as error:
+            raise _described(error) from error
 
 
 class Source:

@@ -54,6 +54,7 @@ GUIDES = {
     "clear_iovs": "[Clearing an interval](api.md#clearing-an-interval)",
     "detached_iovs": "[Write](web-pages.md#write)",
     "import_iovs": "[Move tags between databases](web-pages.md#move-tags-between-databases)",
+    "export_nopayloaddb": "[Going back to nopayloaddb](nopayloaddb.md#going-back)",
     "prune_history": "[Keep, prune and check the history](history.md#prune-the-history)",
     "backup": "[Back up and restore](backup.md)",
     "restore": "[Back up and restore](backup.md#restore)",
