@@ -31,7 +31,7 @@ NOT_BEFORE_START = Q(major_iov_end__gt=F("major_iov")) | Q(
 
 def table(name: str, fields: dict[str, Any], constraint: tuple[str, ...]) -> migrations.CreateModel:
     """A table with an id and a unique constraint: its name and its columns."""
-    key = models.BigAutoField("ID", auto_created=True, primary_key=True, serialize=False)
+    key: Any = models.BigAutoField("ID", auto_created=True, primary_key=True, serialize=False)
     unique = models.UniqueConstraint(fields=constraint[1:], name=constraint[0])
     return migrations.CreateModel(name, [("id", key), *fields.items()], {"db_table": name, "constraints": [unique]})
 

@@ -40,6 +40,10 @@ CONSTRAINTS: dict[str, tuple[type[CdbError], str]] = {
     "revoked_token_once": (ConcurrentChangeError, "The same token was revoked at the same moment; try again."),
     "access_rule_kind": (InvalidInputError, "The kind of an access rule is unknown."),
     "access_rule_role": (InvalidInputError, "The role of an access rule is unknown."),
+    # Two adoptions of one source; a lock prevents them.
+    "adoption_source": (ConcurrentChangeError, "The source was adopted at the same moment; try again."),
+    "adopted_tag_source": (ConcurrentChangeError, "The tag was adopted at the same moment; try again."),
+    "adopted_list_source": (ConcurrentChangeError, "The list was adopted at the same moment; try again."),
     # Two reversions bring back the same deleted IOV.
     "PayloadIOV_pkey": (ConcurrentChangeError, "The same payload IOV was stored at the same moment; try again."),
     "payload_iov_lookup": (OverlapError, "An IOV of the payload list starts at the same moment."),
