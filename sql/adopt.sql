@@ -298,6 +298,8 @@ COPY cdb_adopted FROM STDIN
 -- Store the rows of cdb_adopted in new payload lists, or detached. An id that is taken is replaced by a new one.
 -- Parameters: source_list_ids, list_ids bigint[]: the lists in the source and here; left_tags text[]: their global tags, for rows that
 --   are detached (null: none); keeps_ids boolean.
+-- Expected plan: for each row an Index Only Scan of the primary key. A hash join would read the whole table for each part of a tag.
+SELECT set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true);
 INSERT INTO "PayloadIOV" (
     id, payload_url, checksum, size, major_iov, minor_iov, major_iov_end, minor_iov_end, extra, payload_list_id, added_in, created,
     updated, left_tag
