@@ -71,5 +71,7 @@ def _format_names(names: Iterable[str]) -> str:
 def _advice() -> str:
     server = database.embedded()
     if server:
-        return f"Remove {server.directory} to start with a new database."
-    return "Set DATABASE_URL to an empty database or to one of cdb."
+        advice = f"Remove {server.directory} to start with a new database."
+    else:
+        advice = "Set DATABASE_URL to an empty database or to one of cdb."
+    return f"{advice} manage.py adopt copies a database of nopayloaddb (docs/adopt.md)."

@@ -26,8 +26,8 @@ Options for sizes and times accept units: `8GiB`, `500MB` (1 MB is 1000² bytes,
 | exit code | meaning |
 |---|---|
 | 0 | the command was successful |
-| 1 | it failed, or a check found a fault (`check_coverage`, `check_history`, `check_intervals`, `check_names`) |
-| 2 | an option is unknown, missing or invalid |
+| 1 | it failed, or a check found a fault (`adopt`, `check_coverage`, `check_history`, `check_intervals`, `check_names`) |
+| 2 | an option is unknown, missing or invalid; `adopt`: the source is not a database of nopayloaddb |
 | 130 | Ctrl-C ended the command |
 """
 
@@ -38,6 +38,7 @@ FOREIGN_COMMANDS = {
 }
 # Guides to the tasks for which a command is used.
 GUIDES = {
+    "adopt": "[Move from nopayloaddb](adopt.md)",
     "run": "[How the service runs](architecture.md#what-make-run-does)",
     "serve": "[Deploy on one machine](deploy.md)",
     "prepare": "[Deploy a new version](deploy.md#deploy-a-new-version)",
@@ -54,7 +55,7 @@ GUIDES = {
     "clear_iovs": "[Clearing an interval](api.md#clearing-an-interval)",
     "detached_iovs": "[Write](web-pages.md#write)",
     "import_iovs": "[Move tags between databases](web-pages.md#move-tags-between-databases)",
-    "export_nopayloaddb": "[Going back to nopayloaddb](nopayloaddb.md#going-back)",
+    "export_nopayloaddb": "[Move from nopayloaddb](adopt.md#7-going-back)",
     "prune_history": "[Keep, prune and check the history](history.md#prune-the-history)",
     "backup": "[Back up and restore](backup.md)",
     "restore": "[Back up and restore](backup.md#restore)",

@@ -106,11 +106,14 @@ def test_the_architecture_names_every_package(package):
 
 
 DECLARED = {variable.name: variable for variable in VARIABLES}
-# Names that look like settings: of compose.yaml, of a script and of examples.
+# Names that look like settings: of compose.yaml, of a script, of examples and of nopayloaddb.
 OTHER_NAMES = {
     "CDB_ADDRESS",
+    "CDB_AUTH_CLASS",
     "CDB_DATABASE_PASSWORD",
     "CDB_IMAGE",
+    "CDB_PAYLOAD_IOVS_QUERY",
+    "CDB_PERMISSION_PLUGIN_CLASS",
     "CDB_PRIMARY",
     "CDB_PRIMARY_PORT",
     "CDB_PRIMARY_SQL",

@@ -51,9 +51,10 @@ def test_the_database_of_nopayloaddb(new_database, arguments, options):
     # The app label, the name of the first migration and the names of the tables are ours as well.
     old = OldDatabase(database := new_database()).create()
     old.iov(old.payload_list("Beamspot", old.tag("sPHENIX")), (5, 0))
-    assert refusal(database, *arguments, **options).startswith(
+    assert refusal(database, *arguments, **options) == (
         "the database belongs to another application, such as nopayloaddb, or to a development version of cdb: this version has "
-        "no migration 0001_initial. Nothing was changed. Set DATABASE_URL to an empty database"
+        "no migration 0001_initial. Nothing was changed. Set DATABASE_URL to an empty database or to one of cdb. manage.py adopt "
+        "copies a database of nopayloaddb (docs/adopt.md)."
     )
 
 
