@@ -4,7 +4,7 @@ What has changed is found by comparing hashes of the rows of each list, because 
 times. A global tag that was changed here since its last adoption is a conflict, and is left alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -222,6 +222,7 @@ class _Lists:
         locked = {
             item.id: item for item in PayloadList.objects.filter(present).order_by("id").select_for_update(of=("self",))
         }
+        self._check_owners({item.global_tag_id for item in locked.values()})
         staying = {known[item.id].list_id for item in lists if item.id in known and item.stays}
         leaving = [item for item in locked.values() if self._is_here(item) and item.id not in staying]
         if self.tag is not None and leaving:
@@ -242,6 +243,17 @@ class _Lists:
         if new:
             self._add(new)
         return bool(leaving or self.made or self.changed)
+
+    def _check_owners(self, tag_ids: Collection[int | None]) -> None:
+        """Raise `_ConflictError` if lists are in another tag here that must not lose them."""
+        adopted = dict(self.copy.adoption.tags.values_list("tag_id", "revision"))
+        for owner in GlobalTag.objects.filter(id__in=[tag_id for tag_id in tag_ids if tag_id is not None]):
+            if self.tag is not None and owner.id == self.tag.id:
+                continue
+            if owner.status.name == Status.FROZEN:
+                raise _ConflictError(f"it has a payload list of {owner.name} in the source, which is frozen here")
+            if owner.revision != adopted.get(owner.id):
+                raise _ConflictError(f"it has a payload list of {owner.name} in the source, which was changed here")
 
     def _is_here(self, payload_list: PayloadList) -> bool:
         return self.tag is not None and payload_list.global_tag_id == self.tag.id
@@ -305,7 +317,10 @@ def update_detached(
     `others` are lists with rows that decisions detach, and `kept` tags whose detached IOVs stay.
     """
     every = read_lists(snapshot)
-    lists = [item for item in every if item.tag_id is None]
+    # A list that is in a tag here is that of a tag which was left alone.
+    in_tags = PayloadList.objects.exclude(global_tag=None).values("id")
+    left_alone = set(copy.adoption.lists.filter(list_id__in=in_tags).values_list("source_id", flat=True))
+    lists = [item for item in every if item.tag_id is None and item.id not in left_alone]
     found = summaries(snapshot, [item.id for item in lists], copy.decisions, partial(copy.progress, "without a tag"))
     check_decided(copy, lists, found)
     changes = Changes()

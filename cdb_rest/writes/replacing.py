@@ -85,7 +85,8 @@ class Replacement:
         place_rows(leaving)
         place_rows([*placed, *grown])
         insert_rows(inserted)
-        return leaving
+        # One that comes back with another start was detached, too, but only meanwhile.
+        return [iov for iov in leaving if iov.id not in reused]
 
     def _lock_reusable(self, coming: Collection[PayloadIOV]) -> dict[int, Moment | None]:
         """The ids of IOVs that can come back as they are stored, with their present start in the list (None: detached).

@@ -167,6 +167,36 @@ def test_an_update_gives_the_same_as_a_new_copy(scratch, emptied, steps, changes
     in_savepoint(test)
 
 
+def test_an_update_keeps_iovs_whose_start_has_moved(scratch, emptied):
+    database = OldDatabase(scratch).create()
+    payload_list = database.payload_list("Pedestals", database.tag("online"))
+    for start in (0, 10, 20):
+        database.iov(payload_list, (0, start), (0, start + 10))
+    copy = adopted(database, decisions_of({}))
+    database.execute(
+        "UPDATE {PayloadIOV} SET minor_iov = minor_iov + 5, comb_iov = comb_iov + 5e-19 WHERE minor_iov > 0"
+    )
+    assert update(copy).changed == ["online"]
+    assert [row[1] for row in sorted(contents_of_tag("online"))] == [0, 15, 25]
+    assert verify(copy).unexplained == 0
+
+
+def test_an_update_leaves_a_frozen_tag_alone_whose_lists_went_elsewhere(scratch, emptied):
+    database = OldDatabase(scratch).create()
+    frozen, other = database.tag("physics", "frozen"), database.tag("calibration")
+    moved, left = database.payload_list("Pedestals", frozen), database.payload_list("Noise", frozen)
+    for payload_list in (moved, left):
+        database.iov(payload_list, (0, 0))
+    copy = adopted(database, decisions_of({"detached": "keep"}))
+    before = contents_of_tag("physics")
+    database.execute("UPDATE {PayloadList} SET global_tag_id = %s WHERE id = %s", other, moved)
+    database.execute("UPDATE {PayloadList} SET global_tag_id = NULL WHERE id = %s", left)
+    database.iov(left, (0, 5))
+    assert update(copy).conflicts == update(copy).conflicts
+    assert update(copy).conflicts.keys() == {"physics", "calibration"}
+    assert (contents_of_tag("physics"), GlobalTag.objects.get(name="physics").revision) == (before, 1)
+
+
 def contents_of_tag(name: str, revision: int | None = None) -> Counter[tuple[Any, ...]]:
     lists = (
         present_lists(PayloadList.objects.filter(global_tag__name=name))
