@@ -90,14 +90,15 @@ SELECT greatest(
 
 
 -- name: source_orphans
--- The numbers of IOVs and of payload lists that refer to a list or tag that does not exist. No parameters.
+-- The numbers of IOVs and of payload lists that refer to a list or tag that does not exist, and of IOVs with a description, which is not
+-- taken over. No parameters.
 SELECT (
     SELECT count(*) FROM "PayloadIOV" AS iov
     WHERE iov.payload_list_id IS NOT NULL AND NOT EXISTS (SELECT FROM "PayloadList" WHERE id = iov.payload_list_id)
 ), (
     SELECT count(*) FROM "PayloadList" AS list
     WHERE list.global_tag_id IS NOT NULL AND NOT EXISTS (SELECT FROM "GlobalTag" WHERE id = list.global_tag_id)
-)
+), (SELECT count(*) FROM "PayloadIOV" AS iov WHERE {iov.description} <> '')
 
 
 -- name: source_rows
@@ -132,7 +133,7 @@ FROM (
             OR 'null_comb_iov' = ANY(%(detaching)s) AND plain.null_comb_iov AS leaves
         FROM (
             SELECT named.*, (named.major_iov + named.minor_iov * 0.0000000000000000001)::numeric(38, 19) AS right_comb,
-                least(named.major_iov, named.minor_iov, named.major_iov_end, named.minor_iov_end, named.size) < 0 AS negative,
+                least(named.major_iov, named.minor_iov, named.major_iov_end, named.minor_iov_end) < 0 AS negative,
                 least(named.major_iov, named.minor_iov, named.major_iov_end, named.minor_iov_end) >= 0
                 AND (named.major_iov_end, named.minor_iov_end) < (named.major_iov, named.minor_iov) AS end_before_start,
                 NOT %(inclusive)s AND named.major_iov >= 0 AND named.minor_iov >= 0
@@ -192,21 +193,23 @@ LIMIT %(most)s
 
 
 -- name: source_changed_answers
--- The intervals in which the old lookup finds another row of a payload list than one by the right comb_iov: from, until (combined
+-- The intervals in which the old lookup finds another row of a payload list than a lookup after the adoption: from, until (combined
 -- moments, until null: to the end of time), URLs of the old and the new row (null: none), by start. Parameters: list_ids bigint[] (one),
 -- and those of `source_rows`, which replaces {rows}.
--- Both answers change only at stored and right values of comb_iov. Of equal values the last one counts.
+-- Both change only at stored and right values of comb_iov. Of several rows with the same stored value the old lookup usually finds the
+-- oldest one.
 WITH row AS MATERIALIZED (
-    SELECT iov.* FROM unnest(%(list_ids)s::bigint[]) AS list (id) CROSS JOIN LATERAL (
+    SELECT iov.*, CASE WHEN {has_comb} THEN iov.stored_comb ELSE iov.right_comb END AS old_comb
+    FROM unnest(%(list_ids)s::bigint[]) AS list (id) CROSS JOIN LATERAL (
 {rows}
     ) AS iov
 ),
 event AS (
-    SELECT moment, max(old_id) AS old_id, max(new_id) AS new_id
+    SELECT moment, min(old_id) AS old_id, max(new_id) AS new_id
     FROM (
-        SELECT stored_comb AS moment, id AS old_id, NULL::bigint AS new_id FROM row WHERE stored_comb IS NOT NULL
+        SELECT old_comb AS moment, id AS old_id, NULL::bigint AS new_id FROM row WHERE old_comb IS NOT NULL
         UNION ALL
-        SELECT right_comb, NULL, id FROM row
+        SELECT right_comb, NULL, id FROM row WHERE attached
     ) AS change
     GROUP BY moment
 ),

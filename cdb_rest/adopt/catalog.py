@@ -132,6 +132,7 @@ class Schema:
                     ("tag", "GlobalTag", "description"),
                     ("type", "PayloadType", "description"),
                     ("list", "PayloadList", "description"),
+                    ("iov", "PayloadIOV", "description"),
                 )
             },
             **parts,
@@ -148,6 +149,8 @@ class Schema:
                 value = f"nullif({value}, '')"
             elif default not in ("NULL", "now()"):
                 value = f"coalesce({value}, {default})"
+            if column == "size":
+                value = f"greatest({value}, 0)"
             found.append(f"{value} AS {'stored_comb' if column == 'comb_iov' else column}")
         return found
 

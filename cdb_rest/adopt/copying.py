@@ -81,16 +81,14 @@ def is_empty() -> bool:
 
 @write
 def begin(source: Source, decisions: Decisions) -> Adoption:
-    """The record of the adoption of a source, and in an empty database room for its ids. An unfinished one goes on.
+    """The record of the adoption of a source, and in an empty database room for its ids. An earlier one goes on.
 
-    Raises `InvalidInputError` if it goes on with other decisions.
+    Raises `InvalidInputError` if it was begun with other decisions.
     """
     adoption = Adoption.objects.filter(source=source.identity).first()
     if adoption is not None:
-        if adoption.decisions != decisions.as_json():
-            raise InvalidInputError(
-                "this copy was begun with other decisions: go on with the same ones, or begin again in an empty database"
-            )
+        adoption.decisions = Decisions.from_json(adoption.decisions).extended(decisions).as_json()
+        adoption.save(update_fields=["decisions"])
         return adoption
     keeps_ids = is_empty()
     [(greatest, _, _)] = source.read(lambda snapshot: snapshot.rows("source_greatest_id"))
@@ -112,8 +110,6 @@ def copy_tags(copy: Copy, only: Sequence[str]) -> list[str]:
     Raises `SourceError`, `InvalidInputError` or `NameTakenError`.
     """
     tags = copy.source.read(read_tags)
-    if unknown := set(only) - {tag.name for tag in tags}:
-        raise InvalidInputError(f"the source has no global tag {quoted(min(unknown))}")
     done = set(copy.adoption.tags.values_list("source_id", flat=True))
     copied = []
     for tag in tags:
@@ -135,11 +131,12 @@ def refresh_statistics() -> None:
 
 
 @write
-def copy_types(copy: Copy, snapshot: Snapshot) -> None:
-    """Create the payload types of the source that are missing, also those without a list."""
+def copy_types(copy: Copy, snapshot: Snapshot) -> bool:
+    """Create the payload types of the source that are missing, also those without a list. Returns whether it could."""
     for source_type in read_types(snapshot):
         name = copy.decisions.name("payload type", source_type.name)
         _type(name, source_type.description, source_type.created)
+    return True
 
 
 def _type(name: str, description: str = "", created: Any = None) -> PayloadType:
@@ -210,7 +207,7 @@ def check_decided(copy: Copy, lists: Sequence[SourceList], found: dict[int, Summ
     for item in lists:
         if item.payload_type is None:
             raise InvalidInputError(f"payload list {quoted(item.name)} of the source has no payload type")
-        if len(copy.decisions.name("payload list", item.name)) > LIST_NAME_LENGTH:
+        if len(copy.decisions.list_name(item.name, item.payload_type)) > LIST_NAME_LENGTH:
             raise InvalidInputError(f"the name of payload list {quoted(item.name)} is too long (--rename-bad-names)")
 
 
@@ -225,7 +222,7 @@ def origin_of(
     if others := sum(not item.stays for item in lists):
         decided["two_lists"] = others
     return {
-        "adopted_from": {"database": copy.source.address, "global_tag": tag.name, "status": tag.status or ""},
+        "adopted_from": {"database": copy.source.database, "global_tag": tag.name, "status": tag.status or ""},
         "snapshot": snapshot.name,
         "decisions": {"mode": copy.decisions.mode, **copy.decisions.choices},
         "decided": decided,
@@ -239,7 +236,7 @@ def create_tag(copy: Copy, tag: SourceTag) -> GlobalTag:
     if status is None:
         raise InvalidInputError(f"the status {quoted(tag.status)} of global tag {quoted(tag.name)} is not decided")
     if GlobalTag.objects.filter(name=name).exists():
-        raise NameTakenError(f"global tag {quoted(name)} (--rename {name}=NEW)")
+        raise NameTakenError(f"global tag {quoted(name)} (--rename {tag.name}=NEW)")
     if status == Status.FROZEN:
         check_not_retired(name)
     keeps = copy.adoption.keeps_ids and not GlobalTagChange.objects.filter(tag_id=tag.id).exists()
@@ -265,7 +262,7 @@ def create_lists(
         *PayloadList.objects.filter(id__in=ids).values_list("id", flat=True),
         *PayloadListVersion.objects.filter(payload_list_id__in=ids).values_list("payload_list_id", flat=True),
     }
-    names = [copy.decisions.name("payload list", item.name) for item in lists]
+    names = [copy.decisions.list_name(item.name, item.payload_type) for item in lists]
     taken_names = set(PayloadList.objects.filter(name__in=names).values_list("name", flat=True))
     types = {item.payload_type: _type(copy.decisions.name("payload type", item.payload_type or "")) for item in lists}
     made = {}

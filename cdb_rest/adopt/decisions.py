@@ -115,18 +115,35 @@ class Decisions:
 
     def status(self, name: str | None) -> str | None:
         """The status here for a status of the source (None: it had none). None if the decision is missing."""
-        mapped = self.statuses.get(name or "")
-        if mapped is None and name in list(Status):
-            mapped = name
-        if mapped == Status.FROZEN:
+        if name not in self.statuses and name == Status.FROZEN:
             return self.choice("frozen_as")
-        return mapped
+        return self.statuses.get(name or "", name if name in list(Status) else None)
 
     def name(self, kind: str, old: str) -> str:
         """The name here of an object of the source."""
         if kind == "global tag" and old in self.renames:
             return self.renames[old]
         return self.names.get((kind, old), old)
+
+    def list_name(self, old: str, payload_type: str | None) -> str:
+        """The name here of a payload list, which follows the name of its type."""
+        prefix = f"{payload_type}_"
+        if ("payload list", old) not in self.names and old.startswith(prefix):
+            return f"{self.name('payload type', payload_type or '')}_{old.removeprefix(prefix)}"
+        return self.name("payload list", old)
+
+    def extended(self, later: "Decisions") -> "Decisions":
+        """These decisions and those of `later` that say more. Raises `InvalidInputError` if one says something else."""
+        if later.mode not in ("", self.mode):
+            raise InvalidInputError(f"the copy was begun with --mode {self.mode}")
+        merged: dict[str, Any] = {}
+        for name in ("choices", "statuses", "renames", "names"):
+            mine, others = dict(getattr(self, name)), getattr(later, name)
+            for key, value in others.items():
+                if mine.get(key, value) != value:
+                    raise InvalidInputError(f"the copy was begun with another decision about {key}: {mine[key]}")
+            merged[name] = mine | others
+        return dataclasses.replace(self, **merged)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -164,7 +181,7 @@ def read_decisions(file: str | None, given: Mapping[str, Any]) -> Decisions:
         if values.get("rename_bad_names"):
             values["rename_bad_names"] = str(Path(file).parent / str(values["rename_bad_names"]))
     for name, value in given.items():
-        if value not in (None, {}, False):
+        if value not in (None, {}):
             values[name] = {**values.get(name, {}), **value} if isinstance(value, dict) else value
     choices = {choice.name: values.pop(choice.name) for choice in CHOICES if choice.name in values}
     for choice in CHOICES:

@@ -1,7 +1,7 @@
 """The report about a database of nopayloaddb: its content, its faults, needed decisions, and the answers that will change."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
@@ -22,8 +22,8 @@ from cdb_rest.adopt.contents import (
 )
 from cdb_rest.adopt.decisions import FAULT_CHOICES, Decisions
 from cdb_rest.adopt.source import Snapshot, Source
-from cdb_rest.rules.errors import quoted
-from cdb_rest.rules.moment import Mode, Moment
+from cdb_rest.rules.errors import InvalidInputError, quoted
+from cdb_rest.rules.moment import Moment
 from cdb_rest.rules.names import LIST_NAME_LENGTH, NAME_LENGTH, name_fault
 from cdb_rest.rules.status import Status
 
@@ -50,6 +50,10 @@ MEANINGS = {
     "detached_iov": "IOVs without a list",
     "detached_list": "payload lists without a tag",
 }
+# Faults because of which lookups find other rows than before.
+MOVING = ("negative", "end_before_start", "empty", "null_comb_iov", "equal_starts", "wrong_comb_iov")
+# Beyond this number, answers of further lists are not compared.
+ANSWERS_KEPT = 100_000
 # Faults that are told, and need no decision.
 TOLD = ("overlap", "wrong_comb_iov", "detached_list")
 
@@ -92,6 +96,7 @@ class Report:
     ids: str
     notes: list[str]
     mode: str
+    choices: Mapping[str, str] = field(default_factory=dict)
     mode_hints: list[str] = field(default_factory=list)
     numbers: dict[str, int] = field(default_factory=dict)
     statuses: list[dict[str, Any]] = field(default_factory=list)
@@ -104,9 +109,16 @@ class Report:
     @property
     def missing(self) -> list[str]:
         """The decisions that are missing, one line each."""
-        lines = [] if self.mode else ["--mode continuous or discrete: nopayloaddb does not store it"]
+        lines = []
+        if not self.mode:
+            lines.append("--mode continuous or discrete: nopayloaddb does not store it")
+        elif self.mode != settings.CDB_IOV_MODE:
+            lines.append(
+                f"--mode {self.mode}: this database was made for {settings.CDB_IOV_MODE} intervals; make another one with "
+                f"CDB_IOV_MODE={self.mode}"
+            )
         lines += [
-            f"{fault.option or 'repair the source'}: {fault.count:,} {fault.meaning}"
+            f"{fault.option or 'repair the source'}: {fault.meaning} ({fault.count:,})"
             for fault in self.faults.values()
             if not fault.is_decided
         ]
@@ -144,6 +156,7 @@ def make_report(
     report = Report(
         *(source.address, f"PostgreSQL {source.server_version}{standby}", schema.variant, schema.ids, schema.notes),
         decisions.mode,
+        decisions.choices,
     )
 
     def read_frame(snapshot: Snapshot) -> tuple[list[SourceTag], list[SourceList], int, int]:
@@ -151,7 +164,9 @@ def make_report(
         tags = read_tags(snapshot)
         lists = read_lists(snapshot)
         types = read_types(snapshot)
-        [(orphaned_iovs, orphaned_lists)] = snapshot.rows("source_orphans")
+        [(orphaned_iovs, orphaned_lists, described)] = snapshot.rows("source_orphans")
+        if described:
+            report.notes.append(f"IOVs with a description, which is not taken over: {described:,}.")
         if orphans := orphaned_iovs + orphaned_lists:
             examples = [f"{orphaned_iovs:,} IOVs and {orphaned_lists:,} payload lists: they count as detached"]
             report.add("orphan", orphans, examples, is_decided=True)
@@ -161,6 +176,8 @@ def make_report(
             "payload lists": len(lists),
             "IOVs": iovs,
         }
+        if unknown := set(only) - {tag.name for tag in tags}:
+            raise InvalidInputError(f"the source has no global tag {quoted(min(unknown))}")
         wanted = [tag for tag in tags if not only or tag.name in only]
         used = {item.payload_type for item in lists if not only or item.tag_id in {tag.id for tag in wanted}}
         _check_names(report, decisions, "payload type", [item.name for item in types if not only or item.name in used])
@@ -185,7 +202,7 @@ def make_report(
         rows = source.read(partial(_Rows, decisions, group, here, known, show))
         _check_lists(report, decisions, group, here)
         rows.add_to(report)
-        count = counts.setdefault((group.status or "") if group else "detached", Counter())
+        count = counts.setdefault((group.status or "no status") if group else "lists without a tag", Counter())
         count.update({"global tags": int(group is not None), "payload lists": len(here)})
         for item in rows.found.values():
             done += item.count
@@ -207,7 +224,7 @@ def make_report(
 def _check_names(report: Report, decisions: Decisions, kind: str, names: Sequence[str]) -> None:
     taken: set[str] = set()
     for old in names:
-        new = decisions.name(kind, old)
+        new = old if kind == "payload list" else decisions.name(kind, old)
         if kind == "payload list":
             fault = "too long" if len(new) > LIST_NAME_LENGTH else "/" if "/" in new or not new.isprintable() else ""
         else:
@@ -232,8 +249,7 @@ def _suggestion(name: str, taken: set[str]) -> str:
 
 
 def _check_status(report: Report, decisions: Decisions, tag: SourceTag) -> None:
-    mapped = decisions.statuses.get(tag.status or "", tag.status)
-    if mapped == Status.FROZEN:
+    if tag.status == Status.FROZEN and tag.status not in decisions.statuses:
         choice = FAULT_CHOICES["frozen_tag"]
         is_decided = decisions.choice(choice.name) is not None
         report.add("frozen_tag", 1, [tag.name], is_decided=is_decided, option=choice.option)
@@ -245,7 +261,9 @@ def _check_status(report: Report, decisions: Decisions, tag: SourceTag) -> None:
 
 
 def _check_lists(report: Report, decisions: Decisions, tag: SourceTag | None, lists: Sequence[SourceList]) -> None:
-    _check_names(report, decisions, "payload list", [item.name for item in lists])
+    _check_names(
+        report, decisions, "payload list", [decisions.list_name(item.name, item.payload_type) for item in lists]
+    )
     for item in lists:
         if item.payload_type is None:
             report.add("no_type", 1, [item.name], is_decided=False)
@@ -261,7 +279,7 @@ def _add_detached(report: Report, decisions: Decisions, summary: Summary) -> Non
     if summary.count:
         option = FAULT_CHOICES["detached_iov"].option
         report.add("detached_iov", summary.count, is_decided=True, option=option)
-        report.statuses.append({"status": "in no list", "IOVs": summary.count})
+        report.statuses.append({"status": "IOVs without a list", "IOVs": summary.count})
     if summary.faults["bad_revision"]:
         option = FAULT_CHOICES["bad_revision"].option
         report.add(
@@ -299,7 +317,11 @@ class _Rows:
         self.examples = {kind: self._examples(kind, self.names) for kind in wanted}
         self.changed_answers: list[ChangedAnswer] = []
         for list_id, summary in self.found.items():
-            if summary.faults["wrong_comb_iov"] or summary.faults["null_comb_iov"]:
+            if (
+                tag is not None
+                and len(self.changed_answers) < ANSWERS_KEPT
+                and any(summary.faults[kind] for kind in MOVING)
+            ):
                 self.changed_answers += self._changed_answers(list_id, self.names[list_id])
 
     def add_to(self, report: Report) -> None:
@@ -326,7 +348,7 @@ class _Rows:
         rows = self.snapshot.rows("source_examples", values, fault=kind)
         return [
             f"id {iov_id} in {names[list_id]}: {url} [({major}, {minor}), ({major_end}, {minor_end}))"
-            + (f", comb_iov {stored}" if kind.endswith("comb_iov") else "")
+            + (f", comb_iov {stored}" if kind == "wrong_comb_iov" else "")
             for iov_id, list_id, url, major, minor, major_end, minor_end, stored in rows
         ]
 
@@ -353,13 +375,3 @@ def _moment(combined: Any) -> str:
     if combined is None:
         return ""
     return str(Moment.from_combined(combined)) if combined >= 0 else f"{combined:f}"
-
-
-def missing_decisions(report: Report) -> list[str]:
-    """The decisions that a copy of what the report is about needs."""
-    if report.mode and report.mode != settings.CDB_IOV_MODE:
-        return [
-            f"--mode {report.mode}: this database was made for {Mode(settings.CDB_IOV_MODE)} intervals; make another one with "
-            f"CDB_IOV_MODE={report.mode}"
-        ]
-    return report.missing

@@ -31,19 +31,20 @@ def as_text(report: Report) -> list[str]:
         lines += ["", "Found:"]
     for fault in report.faults.values():
         decision = "" if not fault.option else f" ({fault.option}{'' if fault.is_decided else ', to be decided'})"
-        lines.append(f"  {fault.count:,} {fault.meaning}{decision}")
+        lines.append(f"  {fault.meaning}: {fault.count:,}{decision}")
         lines += [f"    {example}" for example in fault.examples]
     if report.changed_answers:
-        lines += ["", "Answers that will differ from those of the old service, because comb_iov was wrong there:"]
+        lines += ["", "Answers that will differ from those of the old service:"]
         lines += [
-            f"  {answer.global_tag or '(no tag)'}, {answer.payload_list}: from {answer.since} until "
+            f"  {answer.global_tag}, {answer.payload_list}: from {answer.since} until "
             f"{answer.until or 'the end of time'}: {answer.old or 'nothing'} -> {answer.new or 'nothing'}"
             for answer in report.changed_answers[:LINES_SHOWN]
         ]
         if len(report.changed_answers) > LINES_SHOWN:
             lines.append(f"  and {len(report.changed_answers) - LINES_SHOWN:,} more (--json and --html have all)")
     lines.append("")
-    lines += [*(f"  {hint}" for hint in report.mode_hints if not report.mode)]
+    if report.mode_hints and not report.mode:
+        lines += ["Hints about the mode:", *(f"  {hint}" for hint in report.mode_hints)]
     if report.missing:
         lines += ["Decisions that a copy needs (--draft FILE writes a file with all of them):"]
         lines += [f"  {line}" for line in report.missing]
@@ -53,9 +54,7 @@ def as_text(report: Report) -> list[str]:
 
 
 def _counts(row: dict[str, Any]) -> str:
-    return f"{row['status'] or 'no status'}: " + ", ".join(
-        f"{count:,} {name}" for name, count in row.items() if name != "status"
-    )
+    return f"{row['status']}: " + ", ".join(f"{count:,} {name}" for name, count in row.items() if name != "status")
 
 
 def as_json(report: Report) -> dict[str, Any]:
@@ -70,7 +69,7 @@ def as_json(report: Report) -> dict[str, Any]:
 def as_html(report: Report) -> str:
     """The report as one HTML page, which needs no other file."""
     kinds = ("global tags", "payload lists", "IOVs")
-    statuses = [(row["status"] or "no status", [f"{row.get(kind, 0):,}" for kind in kinds]) for row in report.statuses]
+    statuses = [(row["status"], [f"{row.get(kind, 0):,}" for kind in kinds]) for row in report.statuses]
     numbers = [(name, f"{count:,}") for name, count in report.numbers.items()]
     return render_to_string("cdb_rest/adopt_report.html", {"report": report, "numbers": numbers, "statuses": statuses})
 
@@ -91,7 +90,8 @@ def draft(report: Report, names_file: str) -> str:
         fault = report.faults.get(choice.fault)
         found = f"found: {fault.count:,}" if fault else "none found"
         lines += ["", f"# {choice.help[0].upper()}{choice.help[1:]} ({found})."]
-        lines += [f'# {choice.name} = "{value}"' for value in choice.values]
+        given = report.choices.get(choice.name)
+        lines += [f'{"" if value == given else "# "}{choice.name} = "{value}"' for value in choice.values]
     if report.unknown_statuses:
         lines += ["", "# What each status of global tags is here: unlocked, locked or frozen.", "[statuses]"]
         lines += [f'# {_quoted(name)} = "unlocked"' for name in report.unknown_statuses]

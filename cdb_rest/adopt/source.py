@@ -134,7 +134,8 @@ class Source:
     def __init__(self, url: str, timeout_seconds: float) -> None:
         named = parse_dsn(url)
         host, port = named.get("host") or "localhost", named.get("port", "5432")
-        self.address = f"{host}:{port}/{named.get('dbname') or named.get('user', '')}"
+        self.database = str(named.get("dbname") or named.get("user", ""))
+        self.address = f"{host}:{port}/{self.database}"
         self.retries = 0
         self._timeout = str(round(timeout_seconds * 1000))
         self._url = url

@@ -72,12 +72,18 @@ class _ConflictError(Exception):
     """A tag cannot follow the source. The message says why."""
 
 
-def update(copy: Copy) -> Updated:
-    """Take over what has changed in the source. Raises `SourceError`, or the errors of a database that cannot be written to."""
+def update(copy: Copy, only: Collection[str] = ()) -> Updated:
+    """Take over what has changed in the source, in all tags or `only` those with these names there.
+
+    Raises `SourceError`, or the errors of a database that cannot be written to.
+    """
     result = Updated()
     tags = {tag.id: tag for tag in copy.source.read(read_tags)}
     adopted = {item.source_id: item for item in copy.adoption.tags.order_by("source_id")}
-    is_whole = copy.adoption.finished is not None
+    if only:
+        tags = {tag.id: tag for tag in tags.values() if tag.name in only}
+        adopted = {item.source_id: item for item in adopted.values() if item.source_name in only}
+    is_whole = copy.adoption.finished is not None and not only
     others: dict[int, str | None] = {}
 
     def attempt(name: str, done: list[str], change: partial[bool]) -> None:
@@ -93,7 +99,7 @@ def update(copy: Copy) -> Updated:
         change = partial(_delete_tag, copy, adopted[source_id])
         attempt(adopted[source_id].source_name, result.deleted, partial(copy.source.read, change))
     if is_whole:
-        copy.source.read(partial(copy_types, copy))
+        attempt("payload types", [], partial(copy.source.read, partial(copy_types, copy)))
     for source_id, tag in tags.items():
         if source_id in adopted:
             change = partial(update_tag, copy, tag, adopted[source_id], others)

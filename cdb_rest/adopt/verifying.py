@@ -11,7 +11,7 @@ import urllib.error
 import urllib.request
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -63,16 +63,18 @@ class Verification:
         self.lines.append(line)
 
 
-def verify(copy: Copy) -> Verification:
-    """Compare the adopted tags with the source. Raises `SourceError`."""
+def verify(copy: Copy, only: Collection[str] = ()) -> Verification:
+    """Compare the adopted tags, all or `only` those with these names in the source, with the source. Raises `SourceError`."""
     result = Verification()
     tags = {tag.id: tag for tag in copy.source.read(read_tags)}
     for adopted in copy.adoption.tags.order_by("source_id"):
+        if only and adopted.source_name not in only:
+            continue
         if adopted.source_id not in tags:
             result.fail(f"{adopted.source_name}: it was deleted in the source since (--update)")
             continue
         copy.source.read(partial(_verify_tag, copy, adopted, result))
-    if copy.adoption.finished is not None:
+    if copy.adoption.finished is not None and not only:
         for missing in sorted(tags.keys() - set(copy.adoption.tags.values_list("source_id", flat=True))):
             result.fail(f"{tags[missing].name}: it was created in the source since (--update)")
     return result
@@ -170,6 +172,8 @@ def _own_rows(ours: PayloadList) -> list[Row]:
 
 def verify_against(copy: Copy, url: str, moments: int, result: Verification, show: Callable[[int], object]) -> None:
     """Ask the old service at `url` at random moments, and compare its answers with ours. Raises `SourceError`."""
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise SourceError("--against must be an http or https URL")
     base = url.rstrip("/") if "cdb_rest" in urlsplit(url).path else f"{url.rstrip('/')}/api/cdb_rest"
     tags = [item for item in copy.adoption.tags.all() if GlobalTag.objects.filter(id=item.tag_id).exists()]
     tags = [item for item in tags if PayloadList.objects.filter(global_tag=item.tag_id, iov_count__gt=0).exists()]

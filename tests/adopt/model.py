@@ -71,7 +71,7 @@ class Data(NamedTuple):
             [Tag(*values) for values in database.execute(f"{tags} ON status.{status_key} = tag.status_id")],
             [PayloadList(*values) for values in database.execute(f"{lists} ON type.{type_key} = list.payload_type_id")],
             [
-                Row(row, payload_list, start, end, url, checksum, size or 0, extra or None, comb_iov)
+                Row(row, payload_list, start, end, url, checksum, max(size or 0, 0), extra or None, comb_iov)
                 for row, payload_list, url, *numbers, checksum, size, extra, comb_iov in database.execute(rows)
                 for start, end in [(tuple(numbers[:2]), tuple(numbers[2:]))]
             ],
@@ -130,7 +130,7 @@ class RefusedError(Exception):
 
 def faults(row: Row, mode: str) -> Iterator[str]:
     """The faults that a row has by itself, in the order of ROW_CHOICES."""
-    if min(*row.start, *row.end, row.size) < 0:
+    if min(*row.start, *row.end) < 0:
         yield "negative"
     elif row.end < row.start:
         yield "end_before_start"

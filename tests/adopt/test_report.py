@@ -9,7 +9,7 @@ from django.db import transaction
 
 from cdb_rest.adopt.copying import Copy, begin, copy_tags
 from cdb_rest.adopt.decisions import CHOICES, Decisions, read_decisions
-from cdb_rest.adopt.report import make_report, missing_decisions
+from cdb_rest.adopt.report import make_report
 from cdb_rest.adopt.source import Source
 from cdb_rest.adopt.verifying import verify
 from tests.adopt import model
@@ -57,7 +57,7 @@ def test_every_fault_of_every_variant_is_told_decided_and_copied(scratch, varian
     }
     names = {(kind, old): new for kind, old, new in report.bad_names}
     decisions = Decisions("continuous", CHOSEN, STATUSES, names=names)
-    assert missing_decisions(make_report(source, decisions, progress=lambda *_: None)) == []
+    assert make_report(source, decisions, progress=lambda *_: None).missing == []
     copy = Copy(source, begin(source, decisions), decisions, lambda *_: None)
     copy_tags(copy, [])
     decided = model.decided(before, "continuous", MODEL_CHOICES)
@@ -82,7 +82,7 @@ def test_each_decision_that_refuses_or_is_missing_stops_a_copy(scratch):
     names = {(kind, old): new for kind, old, new in report.bad_names}
     for left_out in [choice.name for choice in CHOICES if choice.default is None]:
         decisions = Decisions("continuous", {k: v for k, v in CHOSEN.items() if k != left_out}, STATUSES, names=names)
-        [line] = missing_decisions(make_report(source, decisions, progress=lambda *_: None))
+        [line] = make_report(source, decisions, progress=lambda *_: None).missing
         assert line.startswith(f"--{left_out.replace('_', '-')}: ")
     for decisions in (
         Decisions("", CHOSEN, STATUSES, names=names),
@@ -90,7 +90,7 @@ def test_each_decision_that_refuses_or_is_missing_stops_a_copy(scratch):
         Decisions("continuous", CHOSEN, {}, names=names),
         Decisions("continuous", CHOSEN, STATUSES),
     ):
-        assert len(missing_decisions(make_report(source, decisions, progress=lambda *_: None))) == 1
+        assert len(make_report(source, decisions, progress=lambda *_: None).missing) == 1
 
 
 @pytest.mark.parametrize("alteration", ALTERATIONS)

@@ -16,7 +16,7 @@ from cdb_rest.adopt import show
 from cdb_rest.adopt.catalog import NotNopayloaddbError
 from cdb_rest.adopt.copying import Copy, begin, copy_tags, is_empty, refresh_statistics
 from cdb_rest.adopt.decisions import CHOICES, Decisions, read_decisions
-from cdb_rest.adopt.report import Report, make_report, missing_decisions
+from cdb_rest.adopt.report import MEANINGS, Report, make_report
 from cdb_rest.adopt.source import Source, SourceError, read_url
 from cdb_rest.adopt.updating import Updated, update
 from cdb_rest.adopt.verifying import Verification, verify, verify_against
@@ -45,7 +45,9 @@ class Command(BaseCommand):
         )
         what = parser.add_mutually_exclusive_group()
         what.add_argument("--report", action="store_true", help="report, and change nothing (the default)")
-        what.add_argument("--copy", action="store_true", help="copy all tags, or --only some; a broken copy goes on")
+        what.add_argument(
+            "--copy", action="store_true", help="copy all tags, or --only some; run it again after an interruption"
+        )
         what.add_argument("--update", action="store_true", help="take over what has changed in the source since")
         what.add_argument(
             "--verify", action="store_true", help="compare all answers; exit code 1 if a difference has no explanation"
@@ -110,6 +112,7 @@ class Command(BaseCommand):
 
     def handle(self, *, source: str, timeout: float, **options: Any) -> None:
         begun = time.monotonic()
+        _check_options(options)
         decisions = read_decisions(options["decisions"], _given(options))
         try:
             opened = Source(read_url(source), timeout)
@@ -120,9 +123,9 @@ class Command(BaseCommand):
                 if options["copy"]:
                     self._copy(opened, decisions, options["only"])
                 elif options["update"]:
-                    self._update(opened, options["watch"], check)
+                    self._update(opened, decisions, options, check)
                 elif options["verify"]:
-                    self._verify(opened, options["against"], options["moments"])
+                    self._verify(opened, options)
                 else:
                     self._report(opened, decisions, options)
         except CdbError as error:
@@ -132,26 +135,23 @@ class Command(BaseCommand):
         self.stderr.write(f"Done in {time.monotonic() - begun:.1f} s.")
 
     def _report(self, source: Source, decisions: Decisions, options: dict[str, Any]) -> None:
+        draft = Path(options["draft"]) if options["draft"] else None
+        if draft is not None and draft.exists():
+            raise InvalidInputError(f"{draft} exists already")
         report = self._read(source, decisions, options["only"])
         if options["html"]:
             Path(options["html"]).write_text(show.as_html(report))
-        if options["draft"]:
-            self._write_draft(report, Path(options["draft"]))
+        if draft is not None:
+            names = draft.with_suffix(".names.csv") if report.bad_names else None
+            draft.write_text(show.draft(report, names.name if names else ""))
+            if names is not None:
+                show.write_names(report, names)
         if options["json"]:
             self.stdout.write(json.dumps(show.as_json(report), indent=1))
         else:
             self.stdout.write("\n".join(show.as_text(report)))
         if count := len(report.missing):
             raise CommandError(f"decisions needed: {count}")
-
-    def _write_draft(self, report: Report, file: Path) -> None:
-        names = file.with_suffix(".names.csv") if report.bad_names else None
-        for written in (file, names):
-            if written is not None and written.exists():
-                raise InvalidInputError(f"{written} exists already")
-        file.write_text(show.draft(report, names.name if names else ""))
-        if names is not None:
-            show.write_names(report, names)
 
     def _read(self, source: Source, decisions: Decisions, only: list[str]) -> Report:
         with tqdm(unit="IOV", unit_scale=True, desc="report", disable=None, leave=False) as bar:
@@ -171,24 +171,27 @@ class Command(BaseCommand):
                 "or use an empty one (SCENARIO=none)"
             )
         report = self._read(source, decisions, only)
-        if missing := missing_decisions(report):
-            raise InvalidInputError(f"decisions are missing, nothing was copied: {'; '.join(missing)}")
+        if report.missing:
+            raise InvalidInputError(f"decisions are missing, nothing was copied: {'; '.join(report.missing)}")
         total = sum(row.get("IOVs", 0) for row in report.statuses)
         with tqdm(total=total, unit="IOV", unit_scale=True, desc="copy", disable=None, leave=False) as bar:
             adoption = begin(source, decisions)
-            copied = copy_tags(Copy(source, adoption, decisions, _shown_by(bar)), only)
+            copy = Copy(source, adoption, Decisions.from_json(adoption.decisions), _shown_by(bar))
+            copied = copy_tags(copy, only)
             bar.set_description("vacuum")
             refresh_statistics()
         self.stdout.write(f"Copied {len(copied):,} global tags; --verify compares all answers.")
 
-    def _update(self, source: Source, watch: float | None, check: Callable[[], None]) -> None:
+    def _update(self, source: Source, decisions: Decisions, options: dict[str, Any], check: Callable[[], None]) -> None:
         _lock()
-        adoption = _adoption(source)
+        watch = options["watch"]
+        _adoption(source)
+        adoption = begin(source, decisions)
         decisions = Decisions.from_json(adoption.decisions)
         while True:
             with tqdm(unit="IOV", unit_scale=True, desc="update", disable=None, leave=False) as bar:
                 try:
-                    found = update(Copy(source, adoption, decisions, _shown_by(bar)))
+                    found = update(Copy(source, adoption, decisions, _shown_by(bar)), options["only"])
                 except SourceError as error:
                     if watch is None:
                         raise
@@ -210,11 +213,12 @@ class Command(BaseCommand):
         if not found:
             self.stdout.write("Nothing has changed.")
 
-    def _verify(self, source: Source, against: str | None, moments: int) -> None:
+    def _verify(self, source: Source, options: dict[str, Any]) -> None:
+        against, moments = options["against"], options["moments"]
         adoption = _adoption(source)
         with tqdm(unit="IOV", unit_scale=True, desc="verify", disable=None, leave=False) as bar:
             copy = Copy(source, adoption, Decisions.from_json(adoption.decisions), _shown_by(bar))
-            found = verify(copy)
+            found = verify(copy, options["only"])
         self.stdout.write(
             f"Payload lists: {found.equal:,} equal, {found.explained:,} explained, {found.unexplained:,} unexplained."
         )
@@ -229,7 +233,7 @@ class Command(BaseCommand):
             found.lines, found.reasons = lists.lines + found.lines, lists.reasons + found.reasons
             found.unexplained += lists.unexplained
         for reason, count in found.reasons.most_common():
-            self.stdout.write(f"  explained: {reason}: {count:,}")
+            self.stdout.write(f"  explained: {MEANINGS.get(reason, reason)}: {count:,}")
         for line in found.lines[:LINES_SHOWN]:
             self.stdout.write(f"  unexplained: {line}")
         if found.unexplained:
@@ -257,6 +261,19 @@ def _shown_by(bar: "tqdm[Any]") -> Callable[[str, int], None]:
         bar.update(count)
 
     return show
+
+
+# Options that only some modes have, by the name of their value.
+OPTIONS_OF = {"report": {"json", "html", "draft"}, "update": {"watch"}, "verify": {"against"}}
+
+
+def _check_options(options: dict[str, Any]) -> None:
+    """Raise `CommandError` for an option that would have no effect."""
+    mode = next((name for name in ("copy", "update", "verify") if options[name]), "report")
+    for other, names in OPTIONS_OF.items():
+        for name in sorted(names):
+            if options[name] and other != mode:
+                raise CommandError(f"--{name} needs --{other}")
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:
