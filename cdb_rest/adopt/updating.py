@@ -10,6 +10,7 @@ from functools import partial
 
 from django.db import connection
 from django.db.models import Q
+from django.db.models.functions import Now
 
 from cdb_rest import named_sql
 from cdb_rest.adopt.contents import (
@@ -189,7 +190,7 @@ def update_tag(
         AdoptedTag.objects.filter(adoption=copy.adoption, tag_id=GlobalTag.objects.get(name=name).id).update(
             revision=revision
         )
-    AdoptedTag.objects.filter(id=adopted.id).update(snapshot=snapshot.name)
+    AdoptedTag.objects.filter(id=adopted.id).update(snapshot=snapshot.name, updated=Now())
     update.note()
     return True
 

@@ -18,6 +18,7 @@ from cdb_web.inputs import plain_moment
 register = template.Library()
 # Where Django's labels are not clear.
 ACTIONS: dict[str, str] = {
+    ChangeAction.ADOPT: "Took over from nopayloaddb",
     ChangeAction.SEED: "Generated example data",
     ChangeAction.ATTACH_IOV: "Attach IOV",
     ChangeAction.DELETE_IOV: "Delete IOV",

@@ -118,19 +118,19 @@ def in_savepoint(test: Any) -> None:
         transaction.set_rollback(True)
 
 
-@pytest.mark.parametrize("variant", ["V3", "V8", "V9"])
+@pytest.mark.parametrize(("variant", "mode"), [("V3", "continuous"), ("V8", "continuous"), ("V9", "discrete")])
 @settings(max_examples=examples(60), **PLAYED)
 @given(steps=histories.HISTORIES, chosen=histories.DECISIONS)
-def test_a_copy_has_what_the_decisions_say(scratch, emptied, variant, steps, chosen):
+def test_a_copy_has_what_the_decisions_say(scratch, emptied, variant, mode, steps, chosen):
     def test() -> None:
         database = OldDatabase(scratch, variant)
         histories.begin(database)
         histories.play(database, steps)
         data = model.Data.read(database)
-        decided = model.decided(data, "continuous", chosen)
-        copy = adopted(database, decisions_of(chosen))
+        decided = model.decided(data, mode, chosen)
+        copy = adopted(database, decisions_of(chosen, mode))
         assert contents() == expected(data, decided)
-        check_lookups(decided, "continuous")
+        check_lookups(decided, mode)
         assert verify(copy).unexplained == 0
         assert model.Data.read(database) == data
 
