@@ -84,7 +84,8 @@ def update(copy: Copy, only: Collection[str] = ()) -> Updated:
     if only:
         tags = {tag.id: tag for tag in tags.values() if tag.name in only}
         adopted = {item.source_id: item for item in adopted.values() if item.source_name in only}
-    is_whole = copy.adoption.finished is not None and not only
+    # Only then all that has an id of the source came from there.
+    is_whole = copy.adoption.finished is not None and copy.adoption.keeps_ids and not only
     others: dict[int, str | None] = {}
 
     def attempt(name: str, done: list[str], change: partial[bool]) -> None:

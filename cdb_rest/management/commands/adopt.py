@@ -164,7 +164,8 @@ class Command(BaseCommand):
 
     def _copy(self, source: Source, decisions: Decisions, only: list[str]) -> None:
         _lock()
-        if not only and not is_empty() and not Adoption.objects.filter(source=source.identity).exists():
+        adoption = Adoption.objects.filter(source=source.identity).first()
+        if not only and not (adoption.keeps_ids if adoption else is_empty()):
             names = ", ".join(GlobalTag.objects.order_by("id").values_list("name", flat=True)[:3])
             raise InvalidInputError(
                 f"this database is not empty ({names or 'it has payload types or lists'}): name the tags to copy with --only, "
