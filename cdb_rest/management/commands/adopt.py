@@ -132,6 +132,8 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         finally:
             opened.close()
+        if opened.note:
+            self.stderr.write(opened.note)
         self.stderr.write(f"Done in {time.monotonic() - begun:.1f} s.")
 
     def _report(self, source: Source, decisions: Decisions, options: dict[str, Any]) -> None:
