@@ -191,6 +191,7 @@ class Command(BaseCommand):
         _adoption(source)
         adoption = begin(source, decisions)
         decisions = Decisions.from_json(adoption.decisions)
+        told: dict[str, str] = {}
         while True:
             with tqdm(unit="IOV", unit_scale=True, desc="update", disable=None, leave=False) as bar:
                 try:
@@ -204,7 +205,11 @@ class Command(BaseCommand):
                 if names:
                     self.stdout.write(f"{verb}: {', '.join(names)}")
             for name, reason in found.conflicts.items():
-                self.stdout.write(f"Left alone: {name}: {reason}")
+                if told.get(name) != reason:
+                    self.stdout.write(f"Left alone: {name}: {reason}")
+            told = found.conflicts
+            # With --watch, a log that is a file or a pipe gets the lines now.
+            self.stdout.flush()
             if watch is None:
                 break
             until = time.monotonic() + watch
