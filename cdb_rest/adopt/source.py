@@ -190,7 +190,7 @@ class Source:
                 return self._use(use)
             except SourceError as error:
                 # A session that waits for its client is ended by a standby, without a reason that the driver would tell.
-                is_cancelled = error.is_cancelled or self.is_standby and error.is_lost
+                is_cancelled = error.is_cancelled or (self.is_standby and error.is_lost)
                 if not is_cancelled or attempt == ATTEMPTS:
                     raise
                 self.retries += 1
