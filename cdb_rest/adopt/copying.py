@@ -117,10 +117,9 @@ def copy_tags(copy: Copy, only: Sequence[str]) -> list[str]:
             copied.append(copy.source.read(partial(copy_tag, copy, tag)))
     if not only:
         copy.source.read(lambda snapshot: copy_types(copy, snapshot))
-        if copy.keeps_detached and copy.adoption.finished is None:
-            copy.source.read(lambda snapshot: copy_detached(copy, snapshot))
-        Adoption.objects.filter(id=copy.adoption.id, finished=None).update(finished=Now())
-        copy.adoption.refresh_from_db()
+        if copy.adoption.finished is None:
+            copy.source.read(lambda snapshot: finish(copy, snapshot))
+            copy.adoption.refresh_from_db()
     return copied
 
 
@@ -180,7 +179,14 @@ def copy_tag(copy: Copy, tag: SourceTag, snapshot: Snapshot) -> str:
 
 
 @write
-def copy_detached(copy: Copy, snapshot: Snapshot) -> None:
+def finish(copy: Copy, snapshot: Snapshot) -> None:
+    """Copy what is in no tag, if it is kept, and record that all was copied."""
+    if copy.keeps_detached:
+        _copy_detached(copy, snapshot)
+    Adoption.objects.filter(id=copy.adoption.id).update(finished=Now())
+
+
+def _copy_detached(copy: Copy, snapshot: Snapshot) -> None:
     """Copy the lists without a tag and the IOVs without a list."""
     lists = [item for item in read_lists(snapshot) if item.tag_id is None]
     found = summaries(snapshot, [item.id for item in lists], copy.decisions, lambda count: None)

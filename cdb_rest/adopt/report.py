@@ -213,11 +213,6 @@ def make_report(
     if not only:
         _add_detached(report, decisions, source.read(lambda snapshot: detached_summary(snapshot, decisions)))
     report.faults = {kind: report.faults[kind] for kind in MEANINGS if kind in report.faults}
-    if source.retries:
-        report.notes.append(
-            f"A standby cancelled {source.retries} statements, which were repeated: hot_standby_feedback = on on the standby "
-            "prevents that."
-        )
     return report
 
 

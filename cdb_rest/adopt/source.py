@@ -1,6 +1,7 @@
 """The connection to a database of nopayloaddb, which is only read."""
 
 import contextlib
+import io
 import os
 import threading
 import time
@@ -24,24 +25,29 @@ ATTEMPTS = 5
 PAUSE_SECONDS = 1.0
 # A standby that applies a change cancels what needs the state before it.
 CANCELLED_BY_STANDBY = {errorcodes.SERIALIZATION_FAILURE, errorcodes.DEADLOCK_DETECTED, errorcodes.UNDEFINED_FILE}
+PREVENTION = "hot_standby_feedback = on on the standby prevents that"
 Result = TypeVar("Result")
 
 
 class SourceError(CdbError, status=503, code="source_unavailable"):
     """The database that is to be adopted cannot be read. The message has no password.
 
-    `may_be_repeated`: whether a standby has cancelled the statement.
+    `is_cancelled`: whether a standby has cancelled the statement; `is_lost`: whether there is no connection any more.
     """
 
-    may_be_repeated = False
+    is_cancelled = is_lost = False
 
 
 def _described(error: psycopg2.Error) -> SourceError:
     reason = " ".join(str(error).split()) or type(error).__name__
     if isinstance(error, psycopg2.errors.QueryCanceled) and "timeout" in reason:
         reason += " (--timeout)"
+    is_cancelled = error.pgcode in CANCELLED_BY_STANDBY
+    if is_cancelled:
+        reason += f" ({PREVENTION})"
     described = SourceError(f"the source: {reason}")
-    described.may_be_repeated = error.pgcode in CANCELLED_BY_STANDBY
+    described.is_cancelled = is_cancelled
+    described.is_lost = error.pgcode is None and isinstance(error, psycopg2.OperationalError | psycopg2.InterfaceError)
     return described
 
 
@@ -64,7 +70,7 @@ def read_url(argument: str) -> str:
         named = parse_dsn(url)
     except psycopg2.ProgrammingError:
         raise SourceError("the URL is not valid (special characters are written %XX)") from None
-    if named.get("password") and url == argument:
+    if url == argument and (named.get("password") or named.get("sslpassword")):
         raise SourceError(
             "the URL has a password, which other users could see in the list of processes: write the URL into a file and name it "
             "as @FILE, or put the password into ~/.pgpass"
@@ -80,7 +86,8 @@ def rows_of_copy(cursor: Any, statement: Any) -> Iterator[Any]:
 
     def send() -> None:
         try:
-            with os.fdopen(writing, "wb") as file:
+            # psycopg2 prints an error of its own if the server ends the connection meanwhile.
+            with os.fdopen(writing, "wb") as file, contextlib.redirect_stderr(io.StringIO()):
                 cursor.copy_expert(statement, file, 1 << 20)
         except Exception as failure:
             failures.append(failure)
@@ -164,6 +171,11 @@ class Source:
         connection.autocommit = True
         return connection
 
+    @property
+    def note(self) -> str:
+        """What the operator should know about the reading so far, '' if nothing."""
+        return f"A standby cancelled {self.retries} reads, which were repeated; {PREVENTION}." if self.retries else ""
+
     def close(self) -> None:
         """End the connection."""
         self.connection.close()
@@ -177,7 +189,9 @@ class Source:
             try:
                 return self._use(use)
             except SourceError as error:
-                if not error.may_be_repeated or attempt == ATTEMPTS:
+                # A session that waits for its client is ended by a standby, without a reason that the driver would tell.
+                is_cancelled = error.is_cancelled or (self.is_standby and error.is_lost)
+                if not is_cancelled or attempt == ATTEMPTS:
                     raise
                 self.retries += 1
                 time.sleep(PAUSE_SECONDS * attempt)
@@ -191,7 +205,11 @@ class Source:
                 cursor.execute(BEGIN, {"schema": self.schema.name, "timeout": self._timeout})
                 [(name,)] = cursor.fetchall()
                 result = use(Snapshot(self.connection, self.schema, name))
-                cursor.execute("ROLLBACK")
+                # What `use` has stored is committed. If the source has ended the session meanwhile, the next read connects again.
+                try:
+                    cursor.execute("ROLLBACK")
+                except psycopg2.Error:
+                    self.close()
                 return result
         except psycopg2.Error as error:
             self.close()

@@ -36,10 +36,10 @@ from cdb_rest.adopt.copying import (
     note_lists,
     origin_of,
 )
-from cdb_rest.adopt.source import Snapshot
+from cdb_rest.adopt.source import Snapshot, SourceError
 from cdb_rest.history.contents import stream_rows
 from cdb_rest.models import AdoptedList, AdoptedTag, ChangeAction, GlobalTag, GlobalTagStatus, PayloadIOV, PayloadList
-from cdb_rest.rules.errors import CdbError
+from cdb_rest.rules.errors import CdbError, DatabaseUnavailableError
 from cdb_rest.rules.status import Status
 from cdb_rest.writes.change_log import Changes
 from cdb_rest.writes.global_tags import change_status, delete_global_tag
@@ -92,9 +92,9 @@ def update(copy: Copy, only: Collection[str] = ()) -> Updated:
         try:
             if change():
                 done.append(name)
+        except (SourceError, DatabaseUnavailableError):
+            raise
         except (_ConflictError, CdbError) as error:
-            if getattr(error, "status", 0) == UNAVAILABLE:
-                raise
             result.conflicts[name] = str(error)
 
     for source_id in [*adopted.keys() - tags.keys()]:
@@ -114,9 +114,6 @@ def update(copy: Copy, only: Collection[str] = ()) -> Updated:
         change = partial(update_detached, copy, others, kept, result)
         attempt("what is in no tag", [], partial(copy.source.read, change))
     return result
-
-
-UNAVAILABLE = 503
 
 
 def _add_tag(copy: Copy, tag: SourceTag, others: dict[int, str | None], snapshot: Snapshot) -> bool:

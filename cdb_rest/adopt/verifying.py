@@ -57,6 +57,14 @@ class Verification:
         self.explained += 1
         self.reasons.update(reasons)
 
+    def add(self, other: "Verification") -> None:
+        """Add the numbers, reasons and lines of another part."""
+        self.equal += other.equal
+        self.explained += other.explained
+        self.unexplained += other.unexplained
+        self.reasons.update(other.reasons)
+        self.lines += other.lines
+
     def fail(self, line: str) -> None:
         """Count answers that differ for no known reason."""
         self.unexplained += 1
@@ -73,18 +81,19 @@ def verify(copy: Copy, only: Collection[str] = ()) -> Verification:
         if adopted.source_id not in tags:
             result.fail(f"{adopted.source_name}: it was deleted in the source since (--update)")
             continue
-        copy.source.read(partial(_verify_tag, copy, adopted, result))
+        result.add(copy.source.read(partial(_verify_tag, copy, adopted)))
     if copy.adoption.finished is not None and not only:
         for missing in sorted(tags.keys() - set(copy.adoption.tags.values_list("source_id", flat=True))):
             result.fail(f"{tags[missing].name}: it was created in the source since (--update)")
     return result
 
 
-def _verify_tag(copy: Copy, adopted: AdoptedTag, result: Verification, snapshot: Snapshot) -> None:
+def _verify_tag(copy: Copy, adopted: AdoptedTag, snapshot: Snapshot) -> Verification:
+    result = Verification()
     here = GlobalTag.objects.filter(id=adopted.tag_id).first()
     if here is None:
         result.explain(["deleted here"])
-        return
+        return result
     lists = read_lists(snapshot, adopted.source_id)
     found = summaries(snapshot, [item.id for item in lists], copy.decisions, partial(copy.progress, here.name))
     own = {item.payload_type.name: item for item in here.payload_lists.select_related("payload_type")}
@@ -120,6 +129,7 @@ def _verify_tag(copy: Copy, adopted: AdoptedTag, result: Verification, snapshot:
             result.explain(changed_here)
         elif hashes[own[name].id][0]:
             result.fail(f"{here.name}, {name}: the source has no list of this type (--update)")
+    return result
 
 
 def _alters(copy: Copy, kind: str) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import connection
+from django.db import InterfaceError, OperationalError, connection
 from tqdm import tqdm
 
 from cdb_rest import named_sql
@@ -23,10 +23,11 @@ from cdb_rest.adopt.verifying import Verification, verify, verify_against
 from cdb_rest.management.interruption import interruptible
 from cdb_rest.management.quantities import AT_LEAST_ONE, IN_SECONDS
 from cdb_rest.models import Adoption, GlobalTag
-from cdb_rest.rules.errors import CdbError, InvalidInputError
+from cdb_rest.rules.errors import CdbError, DatabaseUnavailableError, InvalidInputError
 
 LINES_SHOWN = 40
 LOCK = named_sql.load("lock_adoption")
+UNAVAILABLE = (SourceError, DatabaseUnavailableError, OperationalError, InterfaceError)
 
 
 class Command(BaseCommand):
@@ -132,6 +133,8 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         finally:
             opened.close()
+        if opened.note:
+            self.stderr.write(opened.note)
         self.stderr.write(f"Done in {time.monotonic() - begun:.1f} s.")
 
     def _report(self, source: Source, decisions: Decisions, options: dict[str, Any]) -> None:
@@ -189,20 +192,29 @@ class Command(BaseCommand):
         _adoption(source)
         adoption = begin(source, decisions)
         decisions = Decisions.from_json(adoption.decisions)
+        told: dict[str, str] = {}
         while True:
-            with tqdm(unit="IOV", unit_scale=True, desc="update", disable=None, leave=False) as bar:
-                try:
+            try:
+                _lock()
+                with tqdm(unit="IOV", unit_scale=True, desc="update", disable=None, leave=False) as bar:
                     found = update(Copy(source, adoption, decisions, _shown_by(bar)), options["only"])
-                except SourceError as error:
-                    if watch is None:
-                        raise
-                    self.stderr.write(f"{error}; it is tried again in {watch:.0f} s")
-                    found = Updated()
+            except UNAVAILABLE as error:
+                check()
+                if watch is None:
+                    raise
+                self.stderr.write(f"{' '.join(str(error).split())}; it is tried again in {watch:.0f} s")
+                # If it is broken, the next statement connects again, without the lock.
+                connection.close()
+                found = Updated()
             for verb, names in (("Added", found.added), ("Changed", found.changed), ("Deleted", found.deleted)):
                 if names:
                     self.stdout.write(f"{verb}: {', '.join(names)}")
             for name, reason in found.conflicts.items():
-                self.stdout.write(f"Left alone: {name}: {reason}")
+                if told.get(name) != reason:
+                    self.stdout.write(f"Left alone: {name}: {reason}")
+            told = found.conflicts
+            # With --watch, a log that is a file or a pipe gets the lines now.
+            self.stdout.flush()
             if watch is None:
                 break
             until = time.monotonic() + watch
