@@ -4,6 +4,7 @@ Another transaction holds a copy at a point in the source or in the target, so t
 """
 
 import contextlib
+import os
 import signal
 import threading
 import uuid
@@ -156,9 +157,8 @@ def check_whole(world, target, count):
     """Only the first `count` tags are visible, with all of their rows."""
     query = f'SELECT payload_list_id, {COLUMNS} FROM "PayloadIOV" WHERE payload_list_id <= %s ORDER BY id'  # noqa: S608
     assert execute(target, query, OPEN) == execute(world.source, query, count * LISTS)
-    assert execute(target, 'SELECT id, payload_iov_count FROM "GlobalTag" ORDER BY id') == [
-        (tag, LISTS * ROWS) for tag in range(1, count + 1)
-    ]
+    tags = execute(target, 'SELECT id, payload_iov_count FROM "GlobalTag" ORDER BY id')
+    assert tags == [(tag, LISTS * ROWS) for tag in range(1, count + 1)]
 
 
 def test_a_copy_that_is_broken_again_and_again_shows_whole_tags_and_goes_on(world):
@@ -168,21 +168,18 @@ def test_a_copy_that_is_broken_again_and_again_shows_whole_tags_and_goes_on(worl
     assert "CommandError: The database has no disk space left" in ended(world.adopt(target, *COPY), 1)
     check_whole(world, target, 1)
     execute(target, "DROP FUNCTION refuse CASCADE")
-    # The tags that are whole then, what holds the copy, and the signal that it gets: without one, the source ends the session.
+    # The tags that are whole then, what holds the copy, the signal that ends it, or its session in the source, and its exit code.
     for tags, url, statement, number, code in (
         (2, target, STORING, signal.SIGTERM, 143),
         (3, source, READING, signal.SIGINT, 130),
         (4, target, STORING, signal.SIGKILL, -signal.SIGKILL),
-        (5, source, READING, None, 1),
+        (5, source, READING, signal.SIGTERM, 1),
         (6, source, READING, signal.SIGTERM, 143),
     ):
         with hold(url, statement, first_of(tags + 1)) as holder:
             process = world.adopt(target, *COPY)
             waiting = wait_for(process, holder)
-            if number is None:
-                execute(url, "SELECT pg_terminate_backend(%s)", waiting)
-            else:
-                process.send_signal(number)
+            os.kill(waiting if code == 1 else process.pid, number)
             ended(process, code)
         wait_until(lambda: not execute(target, OTHERS))
         check_whole(world, target, tags)
@@ -277,7 +274,8 @@ def test_changes_of_the_source_arrive_while_a_client_looks_up(world, adopted):
         threading.Thread(target=lambda: lines.extend(watching.stdout), daemon=True).start()
         wait_until(lambda: "Left alone: tag_2: it was changed here since its last adoption\n" in lines)
         # Both databases end the sessions.
-        execute(world.source, f"SELECT pg_terminate_backend(pid) FROM ({SESSIONS}) AS session")
+        for session in execute(world.source, SESSIONS):
+            execute(world.source, "SELECT pg_terminate_backend(%s)", *session)
         change = "UPDATE \"PayloadIOV\" SET payload_url = 'new' WHERE id IN (%s, %s)"
         execute(world.source, change, first_of(1), first_of(2))
         wait_until(lambda: client.payloads("tag_1", 0, 5)["Type1"][0] == "new")
