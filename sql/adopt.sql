@@ -67,8 +67,8 @@ ORDER BY tag.id
 
 
 -- name: source_types
--- The payload types: name, description, time of creation. No parameters.
-SELECT type.name, {type.description}, type.created FROM "PayloadType" AS type ORDER BY {type.id}, type.name
+-- The payload types: id (null if the variant has none), name, description, time of creation. No parameters.
+SELECT {type.id}, type.name, {type.description}, type.created FROM "PayloadType" AS type ORDER BY 1, type.name
 
 
 -- name: source_lists
@@ -409,7 +409,7 @@ CROSS JOIN LATERAL (
 -- name: begin_own_ids_above
 -- Make this database give its new objects ids above a number. Parameters: greatest bigint.
 SELECT setval(pg_get_serial_sequence(format('%%I', name), 'id'), %(greatest)s)
-FROM unnest(ARRAY['GlobalTag', 'PayloadList', 'PayloadIOV']) AS name
+FROM unnest(ARRAY['GlobalTag', 'PayloadType', 'PayloadList', 'PayloadIOV']) AS name
 
 
 -- name: lock_adoption

@@ -123,7 +123,7 @@ class Schema:
             "has_comb": "true" if self.has("PayloadIOV", "comb_iov") else "false",
             "status_key": "id" if self.has("GlobalTagStatus", "id") else "name",
             "type_key": "id" if self.has("PayloadType", "id") else "name",
-            "type.id": "type.id" if self.has("PayloadType", "id") else "type.name",
+            "type.id": "type.id::bigint" if self.has("PayloadType", "id") else "NULL::bigint",
             "sequence": SEQUENCE if SEQUENCE_TABLE in self.columns else "0",
             **{
                 f"{alias}.{column}": f"coalesce({alias}.{column}::text, '')" if self.has(table, column) else "''"

@@ -32,8 +32,9 @@ class SourceTag:
 
 @dataclass(frozen=True)
 class SourceType:
-    """A payload type of the source."""
+    """A payload type of the source. `id` is None in the variant whose types have no ids."""
 
+    id: int | None
     name: str
     description: str
     created: datetime

@@ -111,15 +111,15 @@ def copy_tags(copy: Copy, only: Sequence[str]) -> list[str]:
     """
     tags = copy.source.read(read_tags)
     done = set(copy.adoption.tags.values_list("source_id", flat=True))
+    if not only:
+        copy.source.read(partial(copy_types, copy))
     copied = []
     for tag in tags:
         if (not only or tag.name in only) and tag.id not in done:
             copied.append(copy.source.read(partial(copy_tag, copy, tag)))
-    if not only:
-        copy.source.read(lambda snapshot: copy_types(copy, snapshot))
-        if copy.adoption.finished is None:
-            copy.source.read(lambda snapshot: finish(copy, snapshot))
-            copy.adoption.refresh_from_db()
+    if not only and copy.adoption.finished is None:
+        copy.source.read(partial(finish, copy))
+        copy.adoption.refresh_from_db()
     return copied
 
 
@@ -134,17 +134,18 @@ def copy_types(copy: Copy, snapshot: Snapshot) -> bool:
     """Create the payload types of the source that are missing, also those without a list. Returns whether it could."""
     for source_type in read_types(snapshot):
         name = copy.decisions.name("payload type", source_type.name)
-        _type(name, source_type.description, source_type.created)
+        is_free = source_type.id is not None and not PayloadType.objects.filter(id=source_type.id).exists()
+        ids = {"id": source_type.id} if copy.adoption.keeps_ids and is_free else {}
+        _type(name, description=source_type.description[:255], created=source_type.created, **ids)
     return True
 
 
-def _type(name: str, description: str = "", created: Any = None) -> PayloadType:
+def _type(name: str, **columns: Any) -> PayloadType:
+    """The payload type with a name, which is created with these columns if there is none."""
     found = PayloadType.objects.filter(name=name).first()
     if found is None:
         check_new_name(name, settings.CDB_NAME_PATTERN)
-        found = PayloadType.objects.create(
-            name=name, description=description, **({"created": created} if created else {})
-        )
+        found = PayloadType.objects.create(name=name, **columns)
     return found
 
 

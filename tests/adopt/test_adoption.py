@@ -16,7 +16,7 @@ from cdb_rest.adopt.updating import update
 from cdb_rest.adopt.verifying import verify
 from cdb_rest.history.contents import find_past, iovs_of, past_lists, present_lists
 from cdb_rest.maintenance.history_check import find_history_faults
-from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
+from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList, PayloadType
 from cdb_rest.rules.as_of import AsOf
 from tests.adopt import histories, model
 from tests.adopt.old_database import MAX, OldDatabase
@@ -130,6 +130,8 @@ def test_a_copy_has_what_the_decisions_say(scratch, emptied, variant, mode, step
         decided = model.decided(data, mode, chosen)
         copy = adopted(database, decisions_of(chosen, mode))
         assert contents() == expected(data, decided)
+        types = database.execute("SELECT id, name FROM {PayloadType} ORDER BY id")
+        assert [*PayloadType.objects.order_by("id").values_list("id", "name")] == types
         check_lookups(decided, mode)
         assert verify(copy).unexplained == 0
         assert model.Data.read(database) == data
