@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
+from math import floor
 from typing import Any
 
 from django.conf import settings
@@ -23,7 +24,7 @@ from cdb_rest.adopt.contents import (
 from cdb_rest.adopt.decisions import FAULT_CHOICES, Decisions
 from cdb_rest.adopt.source import Snapshot, Source
 from cdb_rest.rules.errors import InvalidInputError, quoted
-from cdb_rest.rules.moment import Moment
+from cdb_rest.rules.moment import OPEN, Moment
 from cdb_rest.rules.names import LIST_NAME_LENGTH, NAME_LENGTH, name_fault
 from cdb_rest.rules.status import Status
 
@@ -369,4 +370,9 @@ class _Rows:
 def _moment(combined: Any) -> str:
     if combined is None:
         return ""
-    return str(Moment.from_combined(combined)) if combined >= 0 else f"{combined:f}"
+    if combined >= 0:
+        return str(Moment.from_combined(combined))
+    major = floor(combined)
+    minor = int((combined - major).scaleb(19))
+    # The moments of rows with a negative number. A minor number above the greatest one is a negative one of the next major.
+    return str(Moment(major, minor) if minor <= OPEN else Moment(major + 1, minor - 10**19))

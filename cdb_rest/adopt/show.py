@@ -2,24 +2,26 @@
 
 import csv
 import dataclasses
+from collections.abc import Sequence
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
 from django.template.loader import render_to_string
 
 from cdb_rest.adopt.decisions import CHOICES
-from cdb_rest.adopt.report import Report
+from cdb_rest.adopt.report import ChangedAnswer, Report
 
 LINES_SHOWN = 40
+LINES_OF_A_LIST = 3
 
 
 def as_text(report: Report) -> list[str]:
     """The lines of the report for a terminal."""
-    numbers = ", ".join(f"{count:,} {name}" for name, count in report.numbers.items())
     lines = [
         f"{report.source}: nopayloaddb, schema {report.variant} ({report.server}; ids: {report.ids})",
         *(f"  {note}" for note in report.notes),
-        f"It holds {numbers}.",
+        f"It holds {_numbers(report.numbers)}.",
         *(f"  {_counts(row)}" for row in report.statuses),
     ]
     if report.shareable_iovs:
@@ -35,13 +37,14 @@ def as_text(report: Report) -> list[str]:
         lines += [f"    {example}" for example in fault.examples]
     if report.changed_answers:
         lines += ["", "Answers that will differ from those of the old service:"]
+        shown = _some_of_each_list(report.changed_answers)[:LINES_SHOWN]
         lines += [
             f"  {answer.global_tag}, {answer.payload_list}: from {answer.since} until "
             f"{answer.until or 'the end of time'}: {answer.old or 'nothing'} -> {answer.new or 'nothing'}"
-            for answer in report.changed_answers[:LINES_SHOWN]
+            for answer in shown
         ]
-        if len(report.changed_answers) > LINES_SHOWN:
-            lines.append(f"  and {len(report.changed_answers) - LINES_SHOWN:,} more (--json and --html have all)")
+        if len(report.changed_answers) > len(shown):
+            lines.append(f"  and {len(report.changed_answers) - len(shown):,} more (--json and --html have all)")
     lines.append("")
     if report.mode_hints and not report.mode:
         lines += ["Hints about the mode:", *(f"  {hint}" for hint in report.mode_hints)]
@@ -53,8 +56,19 @@ def as_text(report: Report) -> list[str]:
     return lines
 
 
+def _some_of_each_list(answers: Sequence[ChangedAnswer]) -> list[ChangedAnswer]:
+    grouped = groupby(answers, key=lambda answer: (answer.global_tag, answer.payload_list))
+    return [answer for _, group in grouped for answer in islice(group, LINES_OF_A_LIST)]
+
+
 def _counts(row: dict[str, Any]) -> str:
-    return f"{row['status']}: " + ", ".join(f"{count:,} {name}" for name, count in row.items() if name != "status")
+    return f"{row['status']}: {_numbers({name: count for name, count in row.items() if name != 'status'})}"
+
+
+def _numbers(counts: dict[str, int]) -> str:
+    """The numbers that are not 0, with the plural nouns that are their names."""
+    told = [f"{count:,} {name if count != 1 else name.removesuffix('s')}" for name, count in counts.items() if count]
+    return ", ".join(told) or "nothing"
 
 
 def as_json(report: Report) -> dict[str, Any]:
@@ -87,8 +101,8 @@ def draft(report: Report, names_file: str) -> str:
         "share = false",
     ]
     for choice in CHOICES:
-        fault = report.faults.get(choice.fault)
-        found = f"found: {fault.count:,}" if fault else "none found"
+        count = sum(fault.count for fault in report.faults.values() if fault.option == choice.option)
+        found = f"found: {count:,}" if count else "none found"
         lines += ["", f"# {choice.help[0].upper()}{choice.help[1:]} ({found})."]
         given = report.choices.get(choice.name)
         lines += [f'{"" if value == given else "# "}{choice.name} = "{value}"' for value in choice.values]

@@ -10,6 +10,7 @@ from django.db import transaction
 from cdb_rest.adopt.copying import Copy, begin, copy_tags
 from cdb_rest.adopt.decisions import CHOICES, Decisions, read_decisions
 from cdb_rest.adopt.report import make_report
+from cdb_rest.adopt.show import as_text
 from cdb_rest.adopt.source import Source
 from cdb_rest.adopt.verifying import verify
 from tests.adopt import model
@@ -148,3 +149,6 @@ def test_the_forms_of_the_report_agree_and_the_draft_can_be_read(scratch, settin
     decisions = read_decisions(str(draft), {})
     assert decisions.choices == CHOSEN and decisions.statuses.keys() == STATUSES.keys()
     assert Counter(kind for kind, _ in decisions.names) == {"global tag": 5, "payload type": 1, "payload list": 1}
+    lines = as_text(make_report(source_of(database), decisions, progress=lambda *_: None))
+    # The start of the row with a negative number.
+    assert any(": from (-" in line for line in lines)
