@@ -23,7 +23,7 @@ from cdb_rest.adopt.verifying import Verification, verify, verify_against
 from cdb_rest.management.interruption import interruptible
 from cdb_rest.management.quantities import AT_LEAST_ONE, IN_SECONDS
 from cdb_rest.models import Adoption, GlobalTag
-from cdb_rest.rules.errors import CdbError, DatabaseUnavailableError, InvalidInputError
+from cdb_rest.rules.errors import CdbError, DatabaseUnavailableError, InvalidInputError, quoted
 
 LINES_SHOWN = 40
 LOCK = named_sql.load("lock_adoption")
@@ -142,13 +142,16 @@ class Command(BaseCommand):
         if draft is not None and draft.exists():
             raise InvalidInputError(f"{draft} exists already")
         report = self._read(source, decisions, options["only"])
-        if options["html"]:
-            Path(options["html"]).write_text(show.as_html(report))
-        if draft is not None:
-            names = draft.with_suffix(".names.csv") if report.bad_names else None
-            draft.write_text(show.draft(report, names.name if names else ""))
-            if names is not None:
-                show.write_names(report, names)
+        try:
+            if options["html"]:
+                Path(options["html"]).write_text(show.as_html(report))
+            if draft is not None:
+                names = draft.with_suffix(".names.csv") if report.bad_names else None
+                draft.write_text(show.draft(report, names.name if names else ""))
+                if names is not None:
+                    show.write_names(report, names)
+        except OSError as error:
+            raise InvalidInputError(f"{error.filename} cannot be written: {error.strerror}") from error
         if options["json"]:
             self.stdout.write(json.dumps(show.as_json(report), indent=1))
         else:
@@ -189,7 +192,7 @@ class Command(BaseCommand):
     def _update(self, source: Source, decisions: Decisions, options: dict[str, Any], check: Callable[[], None]) -> None:
         _lock()
         watch = options["watch"]
-        _adoption(source)
+        _check_only(_adoption(source), options["only"])
         adoption = begin(source, decisions)
         decisions = Decisions.from_json(adoption.decisions)
         told: dict[str, str] = {}
@@ -229,6 +232,7 @@ class Command(BaseCommand):
     def _verify(self, source: Source, options: dict[str, Any]) -> None:
         against, moments = options["against"], options["moments"]
         adoption = _adoption(source)
+        _check_only(adoption, options["only"])
         with tqdm(unit="IOV", unit_scale=True, desc="verify", disable=None, leave=False) as bar:
             copy = Copy(source, adoption, Decisions.from_json(adoption.decisions), _shown_by(bar))
             found = verify(copy, options["only"])
@@ -236,6 +240,7 @@ class Command(BaseCommand):
             f"Payload lists: {found.equal:,} equal, {found.explained:,} explained, {found.unexplained:,} unexplained."
         )
         if against is not None:
+            self._explain(found)
             lists, found = found, Verification()
             with tqdm(total=moments, unit="lookup", desc="verify over HTTP", disable=None, leave=False) as bar:
                 verify_against(copy, against, moments, found, bar.update)
@@ -243,14 +248,16 @@ class Command(BaseCommand):
                 f"Lookups over HTTP: {found.equal:,} equal of {found.asked:,}; payload types that differ: "
                 f"{found.explained:,} explained, {found.unexplained:,} unexplained."
             )
-            found.lines, found.reasons = lists.lines + found.lines, lists.reasons + found.reasons
-            found.unexplained += lists.unexplained
-        for reason, count in found.reasons.most_common():
-            self.stdout.write(f"  explained: {MEANINGS.get(reason, reason)}: {count:,}")
+            found.lines, found.unexplained = lists.lines + found.lines, lists.unexplained + found.unexplained
+        self._explain(found)
         for line in found.lines[:LINES_SHOWN]:
             self.stdout.write(f"  unexplained: {line}")
         if found.unexplained:
             raise CommandError(f"unexplained differences: {found.unexplained:,}")
+
+    def _explain(self, found: Verification) -> None:
+        for reason, count in found.reasons.most_common():
+            self.stdout.write(f"  explained: {MEANINGS.get(reason, reason)}: {count:,}")
 
 
 def _lock() -> None:
@@ -266,6 +273,11 @@ def _adoption(source: Source) -> Adoption:
     if adoption is None:
         raise InvalidInputError("nothing was copied from this source yet (--copy)")
     return adoption
+
+
+def _check_only(adoption: Adoption, only: list[str]) -> None:
+    if unknown := set(only).difference(adoption.tags.values_list("source_name", flat=True)):
+        raise InvalidInputError(f"global tag {quoted(min(unknown))} was not copied from this source (--copy --only)")
 
 
 def _shown_by(bar: "tqdm[Any]") -> Callable[[str, int], None]:
