@@ -36,8 +36,8 @@ from cdb_rest.models import (
     PayloadType,
 )
 from cdb_rest.rules.access import Origin
-from cdb_rest.rules.errors import InvalidInputError, NameTakenError, quoted
-from cdb_rest.rules.names import LIST_NAME_LENGTH, check_new_name
+from cdb_rest.rules.errors import InvalidInputError, quoted
+from cdb_rest.rules.names import LIST_NAME_LENGTH, check_new_name, name_fault
 from cdb_rest.rules.status import Status
 from cdb_rest.writes.change_log import Changes
 from cdb_rest.writes.restorations import check_not_retired
@@ -79,6 +79,12 @@ def is_empty() -> bool:
     return not any(model.objects.exists() for model in (GlobalTag, PayloadType, PayloadList, PayloadIOV))
 
 
+def merged(adoption: Adoption, decisions: Decisions) -> Decisions:
+    """The decisions of an adoption, and those that were added. Raises `InvalidInputError` if one of them says something else."""
+    copied = set(adoption.tags.values_list("source_name", flat=True))
+    return Decisions.from_json(adoption.decisions).extended(decisions, copied)
+
+
 @write
 def begin(source: Source, decisions: Decisions) -> Adoption:
     """The record of the adoption of a source, and in an empty database room for its ids. An earlier one goes on.
@@ -87,7 +93,7 @@ def begin(source: Source, decisions: Decisions) -> Adoption:
     """
     adoption = Adoption.objects.filter(source=source.identity).first()
     if adoption is not None:
-        adoption.decisions = Decisions.from_json(adoption.decisions).extended(decisions).as_json()
+        adoption.decisions = merged(adoption, decisions).as_json()
         adoption.save(update_fields=["decisions"])
         return adoption
     keeps_ids = is_empty()
@@ -107,7 +113,7 @@ def begin(source: Source, decisions: Decisions) -> Adoption:
 def copy_tags(copy: Copy, only: Sequence[str]) -> list[str]:
     """Copy the tags that are not copied yet, all or `only` these, and without `only` what is in no tag. Returns their names here.
 
-    Raises `SourceError`, `InvalidInputError` or `NameTakenError`.
+    Raises `SourceError` or `InvalidInputError`.
     """
     tags = copy.source.read(read_tags)
     done = set(copy.adoption.tags.values_list("source_id", flat=True))
@@ -151,7 +157,7 @@ def _type(name: str, **columns: Any) -> PayloadType:
 
 @write
 def copy_tag(copy: Copy, tag: SourceTag, snapshot: Snapshot) -> str:
-    """Copy a tag with its lists and their rows, as one recorded change. Returns its name here. Raises `NameTakenError`."""
+    """Copy a tag with its lists and their rows, as one recorded change. Returns its name here. Raises `InvalidInputError`."""
     lists = read_lists(snapshot, tag.id)
     found = summaries(snapshot, [item.id for item in lists], copy.decisions, lambda count: None)
     check_decided(copy, lists, found)
@@ -237,13 +243,14 @@ def origin_of(
 
 
 def create_tag(copy: Copy, tag: SourceTag) -> GlobalTag:
-    """Create the copy of a tag, without lists. Raises `NameTakenError` or `InvalidInputError`."""
+    """Create the copy of a tag, without lists. Raises `InvalidInputError`."""
     name, status = copy.decisions.name("global tag", tag.name), copy.decisions.status(tag.status)
-    check_new_name(name, settings.CDB_NAME_PATTERN)
+    if fault := name_fault(name, settings.CDB_NAME_PATTERN):
+        raise InvalidInputError(f"{fault} (--rename {tag.name}=NEW)")
     if status is None:
-        raise InvalidInputError(f"the status {quoted(tag.status)} of global tag {quoted(tag.name)} is not decided")
+        raise InvalidInputError(f"its status {quoted(tag.status)} needs a decision (--map-status {tag.status}=STATUS)")
     if GlobalTag.objects.filter(name=name).exists():
-        raise NameTakenError(f"global tag {quoted(name)} (--rename {tag.name}=NEW)")
+        raise InvalidInputError(f"a global tag {quoted(name)} exists here already (--rename {tag.name}=NEW)")
     if status == Status.FROZEN:
         check_not_retired(name)
     keeps = copy.adoption.keeps_ids and not GlobalTagChange.objects.filter(tag_id=tag.id).exists()

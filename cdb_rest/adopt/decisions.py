@@ -3,7 +3,7 @@
 import csv
 import dataclasses
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -132,15 +132,19 @@ class Decisions:
             return f"{self.name('payload type', payload_type or '')}_{old.removeprefix(prefix)}"
         return self.name("payload list", old)
 
-    def extended(self, later: "Decisions") -> "Decisions":
-        """These decisions and those of `later` that say more. Raises `InvalidInputError` if one says something else."""
+    def extended(self, later: "Decisions", copied: Collection[str] = ()) -> "Decisions":
+        """These decisions and those of `later` that say more. Raises `InvalidInputError` if one says something else.
+
+        Only the names of global tags that are not in `copied` may be other ones.
+        """
         if later.mode not in ("", self.mode):
             raise InvalidInputError(f"the copy was begun with --mode {self.mode}")
         merged: dict[str, Any] = {}
         for name in ("choices", "statuses", "renames", "names"):
             mine, others = dict(getattr(self, name)), getattr(later, name)
             for key, value in others.items():
-                if mine.get(key, value) != value:
+                tag = key if name == "renames" else key[1] if name == "names" and key[0] == "global tag" else None
+                if mine.get(key, value) != value and (tag is None or tag in copied):
                     raise InvalidInputError(f"the copy was begun with another decision about {key}: {mine[key]}")
             merged[name] = mine | others
         return dataclasses.replace(self, **merged)

@@ -91,7 +91,8 @@ def update(copy: Copy, only: Collection[str] = ()) -> Updated:
     def attempt(name: str, done: list[str], change: partial[bool]) -> None:
         try:
             if change():
-                done.append(name)
+                here = copy.decisions.name("global tag", name)
+                done.append(name if here == name else f"{name} (here {here})")
         except (SourceError, DatabaseUnavailableError):
             raise
         except (_ConflictError, CdbError) as error:

@@ -1,5 +1,6 @@
 """A copy of a database of nopayloaddb has what the decisions say, and follows the source, whatever that contains."""
 
+import dataclasses
 import json
 from collections import Counter
 from typing import Any
@@ -12,12 +13,13 @@ from cdb_rest import named_sql
 from cdb_rest.adopt.copying import Copy, begin, copy_tags
 from cdb_rest.adopt.decisions import Decisions
 from cdb_rest.adopt.source import Source
-from cdb_rest.adopt.updating import update
+from cdb_rest.adopt.updating import Updated, update
 from cdb_rest.adopt.verifying import verify
 from cdb_rest.history.contents import find_past, iovs_of, past_lists, present_lists
 from cdb_rest.maintenance.history_check import find_history_faults
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList, PayloadType
 from cdb_rest.rules.as_of import AsOf
+from cdb_rest.rules.errors import InvalidInputError
 from tests.adopt import histories, model
 from tests.adopt.old_database import MAX, OldDatabase
 from tests.builders import make_statuses
@@ -181,6 +183,24 @@ def test_an_update_keeps_iovs_whose_start_has_moved(scratch, emptied):
     assert update(copy).changed == ["online"]
     assert [row[1] for row in sorted(contents_of_tag("online"))] == [0, 15, 25]
     assert verify(copy).unexplained == 0
+
+
+def test_a_new_name_can_be_replaced_until_the_tag_is_copied(scratch, emptied):
+    database = OldDatabase(scratch).create()
+    database.tag("online")
+    copy = adopted(database, decisions_of({}))
+    database.tag("later")
+
+    def update_with(name: str) -> Updated:
+        adoption = begin(copy.source, Decisions(renames={"later": name}))
+        return update(dataclasses.replace(copy, adoption=adoption, decisions=Decisions.from_json(adoption.decisions)))
+
+    assert update_with("online").conflicts == {
+        "later": "a global tag 'online' exists here already (--rename later=NEW)"
+    }
+    assert update_with("other").added == ["later (here other)"]
+    with pytest.raises(InvalidInputError, match="another decision about later: other"):
+        update_with("third")
 
 
 def test_an_update_leaves_a_frozen_tag_alone_whose_lists_went_elsewhere(scratch, emptied):

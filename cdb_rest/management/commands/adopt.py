@@ -14,7 +14,7 @@ from tqdm import tqdm
 from cdb_rest import named_sql
 from cdb_rest.adopt import show
 from cdb_rest.adopt.catalog import NotNopayloaddbError
-from cdb_rest.adopt.copying import Copy, begin, copy_tags, is_empty, refresh_statistics
+from cdb_rest.adopt.copying import Copy, begin, copy_tags, is_empty, merged, refresh_statistics
 from cdb_rest.adopt.decisions import CHOICES, Decisions, read_decisions
 from cdb_rest.adopt.report import MEANINGS, Report, make_report
 from cdb_rest.adopt.source import Source, SourceError, read_url
@@ -177,6 +177,8 @@ class Command(BaseCommand):
                 f"this database is not empty ({names or 'it has payload types or lists'}): name the tags to copy with --only, "
                 "or use an empty one (SCENARIO=none)"
             )
+        if adoption is not None:
+            decisions = merged(adoption, decisions)
         report = self._read(source, decisions, only)
         if report.missing:
             raise InvalidInputError(f"decisions are missing, nothing was copied: {'; '.join(report.missing)}")
