@@ -232,15 +232,19 @@ ORDER BY answer.moment
 
 
 -- name: source_stored_answers
--- What the old lookup finds in payload lists at a moment by the stored comb_iov: id of the list and URL. Parameters: list_ids bigint[],
--- moment numeric, and those of `source_rows`, which replaces {rows}.
-SELECT DISTINCT ON (list.id) list.id, iov.payload_url
-FROM unnest(%(list_ids)s::bigint[]) AS list (id)
-CROSS JOIN LATERAL (
+-- What the old lookup may find in payload lists at a moment by the stored comb_iov: id of the list and URL, several if several rows have
+-- the same comb_iov. Parameters: list_ids bigint[], moment numeric, and those of `source_rows`, which replaces {rows}.
+SELECT found.list_id, found.payload_url
+FROM (
+    SELECT list.id AS list_id, iov.payload_url, rank() OVER (PARTITION BY list.id ORDER BY comb.iov DESC) AS place
+    FROM unnest(%(list_ids)s::bigint[]) AS list (id)
+    CROSS JOIN LATERAL (
 {rows}
-) AS iov
-WHERE coalesce(iov.stored_comb, CASE WHEN NOT {has_comb} THEN iov.right_comb END) <= %(moment)s
-ORDER BY list.id, iov.stored_comb DESC, iov.id
+    ) AS iov
+    CROSS JOIN LATERAL (SELECT CASE WHEN {has_comb} THEN iov.stored_comb ELSE iov.right_comb END) AS comb (iov)
+    WHERE comb.iov <= %(moment)s
+) AS found
+WHERE found.place = 1
 
 
 -- name: source_attached

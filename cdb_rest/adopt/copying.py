@@ -96,7 +96,8 @@ def begin(source: Source, decisions: Decisions) -> Adoption:
         adoption.decisions = merged(adoption, decisions).as_json()
         adoption.save(update_fields=["decisions"])
         return adoption
-    keeps_ids = is_empty()
+    # Two sources may have the same ids.
+    keeps_ids = is_empty() and not Adoption.objects.filter(keeps_ids=True).exists()
     [(greatest, _, _)] = source.read(lambda snapshot: snapshot.rows("source_greatest_id"))
     if keeps_ids:
         # Without this, an object that is created here before the copy ends would get an id of the source.

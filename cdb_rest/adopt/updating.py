@@ -47,6 +47,7 @@ from cdb_rest.writes.history import supersede_lists
 from cdb_rest.writes.locks import lock_global_tags
 from cdb_rest.writes.payload_lists import detach
 from cdb_rest.writes.replacing import Replacement
+from cdb_rest.writes.restorations import check_not_retired
 from cdb_rest.writes.transactions import write
 
 ROWS = named_sql.load("adopted_rows")
@@ -201,6 +202,8 @@ def _update_attributes(copy: Copy, tag: SourceTag, here: GlobalTag, changes: Cha
     wanted = (tag.author[:80], tag.description[:255], status, tag.updated)
     if wanted == (here.author, here.description, here.status.name, here.updated):
         return False
+    if status == Status.FROZEN != here.status.name:
+        check_not_retired(here.name)
     GlobalTag.objects.filter(id=here.id).update(
         author=wanted[0], description=wanted[1], status=GlobalTagStatus.objects.get(name=status)
     )
@@ -225,9 +228,8 @@ class _Lists:
         present = Q(id__in=[item.list_id for item in known.values()])
         if self.tag is not None:
             present |= Q(global_tag=self.tag)
-        locked = {
-            item.id: item for item in PayloadList.objects.filter(present).order_by("id").select_for_update(of=("self",))
-        }
+        wanted = PayloadList.objects.filter(present).select_related("payload_type").order_by("id")
+        locked = {item.id: item for item in wanted.select_for_update(of=("self",))}
         self._check_owners({item.global_tag_id for item in locked.values()})
         staying = {known[item.id].list_id for item in lists if item.id in known and item.stays}
         leaving = [item for item in locked.values() if self._is_here(item) and item.id not in staying]
@@ -245,6 +247,11 @@ class _Lists:
             payload_list = locked[known[item.id].list_id]
             if payload_list.version != known[item.id].version:
                 raise _ConflictError(f"payload list {payload_list.name} was changed here since its last adoption")
+            here = payload_list.payload_type.name
+            if here != self.copy.decisions.name("payload type", item.payload_type or ""):
+                raise _ConflictError(
+                    f"payload list {item.name} has the payload type {item.payload_type} in the source now, and {here} here"
+                )
             self._update_list(item, known[item.id], payload_list)
         if new:
             self._add(new)

@@ -23,10 +23,11 @@ from cdb_rest import named_sql
 from cdb_rest.adopt.contents import SourceList, Summary, batches, read_lists, read_tags, summaries
 from cdb_rest.adopt.copying import Copy
 from cdb_rest.adopt.decisions import FAULT_CHOICES
+from cdb_rest.adopt.report import MOVING
 from cdb_rest.adopt.source import Snapshot, SourceError
 from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.history.contents import iovs_of, present_lists
-from cdb_rest.models import AdoptedTag, GlobalTag, PayloadList
+from cdb_rest.models import AdoptedList, AdoptedTag, GlobalTag, PayloadList
 from cdb_rest.rules.moment import OPEN, Mode, Moment
 
 OWN_HASHES = named_sql.load("own_hashes").replace("{hash}", named_sql.load("row_hash"))
@@ -99,6 +100,7 @@ def _verify_tag(copy: Copy, adopted: AdoptedTag, snapshot: Snapshot) -> Verifica
     own = {item.payload_type.name: item for item in here.payload_lists.select_related("payload_type")}
     hashes = _own_hashes([item.id for item in own.values()])
     changed_here = ["changed here since"] if here.revision != adopted.revision else []
+    known = {item.source_id: item for item in copy.adoption.lists.filter(source_id__in=found)}
     seen = set()
     for item in lists:
         if not item.stays:
@@ -114,7 +116,7 @@ def _verify_tag(copy: Copy, adopted: AdoptedTag, snapshot: Snapshot) -> Verifica
                 result.explain(reasons)
             else:
                 result.equal += 1
-        elif changed_here:
+        elif changed_here and _was_changed(known.get(item.id), ours, summary):
             result.explain(changed_here)
         else:
             where = f"{here.name}, {name}"
@@ -130,6 +132,16 @@ def _verify_tag(copy: Copy, adopted: AdoptedTag, snapshot: Snapshot) -> Verifica
         elif hashes[own[name].id][0]:
             result.fail(f"{here.name}, {name}: the source has no list of this type (--update)")
     return result
+
+
+def _was_changed(known: AdoptedList | None, ours: PayloadList | None, summary: Summary) -> bool:
+    """Whether a list of a tag that was changed here was changed there or here since its adoption. Changes by SQL do not count."""
+    return (
+        known is None
+        or ours is None
+        or (known.list_id, known.version) != (ours.id, ours.version)
+        or (known.iov_count, known.rows_hash) != (summary.attached, summary.rows_hash)
+    )
 
 
 def _alters(copy: Copy, kind: str) -> bool:
@@ -261,18 +273,20 @@ def _explain(
         by_type.setdefault(copy.decisions.name("payload type", item.payload_type or ""), []).append(item)
     ids = [item.id for name in differing for item in by_type.get(name, [])]
     found = summaries(snapshot, ids, copy.decisions, lambda count: None)
-    stored = dict(
-        snapshot.rows("source_stored_answers", {"list_ids": ids, "moment": moment.combined} | copy.decisions.parameters)
-    )
+    values = {"list_ids": ids, "moment": moment.combined} | copy.decisions.parameters
+    stored = {*snapshot.rows("source_stored_answers", values)}
     for name in differing:
-        reasons = _reasons(copy, [found[item.id] for item in by_type.get(name, [])])
-        wrong = [
-            item for item in by_type.get(name, []) if stored.get(item.id) == (old[name][1] if name in old else None)
-        ]
-        if "wrong_comb_iov" in reasons and not wrong:
-            reasons.remove("wrong_comb_iov")
-        if len(by_type.get(name, [])) > 1:
+        items = by_type.get(name, [])
+        reasons = _reasons(copy, [found[item.id] for item in items])
+        if len(items) > 1:
             reasons.append("two_lists")
+        if name in old:
+            is_stored = any((item.id, old[name][1]) in stored for item in items)
+        else:
+            is_stored = not any(item.id == list_id for list_id, _ in stored for item in items)
+        if not is_stored:
+            # The old service does not answer from these rows.
+            reasons = []
         if reasons:
             result.explain(reasons)
         else:
@@ -282,4 +296,4 @@ def _explain(
 
 
 def _reasons(copy: Copy, found: Sequence[Summary]) -> list[str]:
-    return [kind for summary in found for kind, count in summary.faults.items() if count and _alters(copy, kind)]
+    return [kind for summary in found for kind in MOVING if summary.faults[kind] and _alters(copy, kind)]

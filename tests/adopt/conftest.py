@@ -4,6 +4,7 @@ import contextlib
 import os
 import uuid
 from collections.abc import Iterator
+from urllib.parse import urlencode
 
 import psycopg2
 import pytest
@@ -30,3 +31,9 @@ def scratch(_scratch_database: psycopg2.extensions.connection) -> psycopg2.exten
     """A connection to an empty database, which the tests of a process share."""
     OldDatabase(_scratch_database).wipe()
     return _scratch_database
+
+
+@pytest.fixture
+def url(scratch: psycopg2.extensions.connection) -> str:
+    """The URL of the empty database `scratch`."""
+    return f"postgresql:///?{urlencode(scratch.get_dsn_parameters())}"

@@ -6,20 +6,23 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from hypothesis import HealthCheck, given, settings
 
 from cdb_rest import named_sql
+from cdb_rest.adopt import verifying
 from cdb_rest.adopt.copying import Copy, begin, copy_tags
 from cdb_rest.adopt.decisions import Decisions
 from cdb_rest.adopt.source import Source
 from cdb_rest.adopt.updating import Updated, update
-from cdb_rest.adopt.verifying import verify
+from cdb_rest.adopt.verifying import Verification, verify, verify_against
 from cdb_rest.history.contents import find_past, iovs_of, past_lists, present_lists
 from cdb_rest.maintenance.history_check import find_history_faults
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList, PayloadType
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import InvalidInputError
+from cdb_rest.writes.global_tags import change_status
 from tests.adopt import histories, model
 from tests.adopt.old_database import MAX, OldDatabase
 from tests.builders import make_statuses
@@ -217,6 +220,42 @@ def test_an_update_leaves_a_frozen_tag_alone_whose_lists_went_elsewhere(scratch,
     assert update(copy).conflicts == update(copy).conflicts
     assert update(copy).conflicts.keys() == {"physics", "calibration"}
     assert (contents_of_tag("physics"), GlobalTag.objects.get(name="physics").revision) == (before, 1)
+
+
+def test_what_is_in_no_tag_is_not_taken_from_two_sources(scratch, url, emptied, build):
+    build.iov(None, (7, 0), url="own.root")
+    database = OldDatabase(scratch).create()
+    database.payload_list("Pedestals", database.tag("online"))
+    source = Source(database.connection.dsn, timeout_seconds=60)
+    copy_tags(Copy(source, begin(source, decisions_of({})), decisions_of({}), lambda *_: None), ["online"])
+    arguments = ("adopt", url, "--mode", "continuous")
+    with pytest.raises(CommandError, match="this database is not empty"):
+        call_command(*arguments, "--copy")
+
+
+def test_only_a_list_that_was_changed_explains_a_difference(scratch, emptied, monkeypatch):
+    database = OldDatabase(scratch, "V9").create()
+    tag = database.tag("online")
+    gain, noise = (database.payload_list(payload_type, tag) for payload_type in ("Gain", "Noise"))
+    for payload_list in (gain, noise):
+        database.iov(payload_list, (0, 0), extra="rev. 5")
+    copy = adopted(database, decisions_of({"bad_revision": "drop"}))
+    answer = [[name, "other.root", "", 0, 0, 0, MAX, MAX] for name in ("Gain", "Noise")]
+    monkeypatch.setattr(verifying, "_ask", lambda *_: answer)
+    verify_against(copy, "http://old", 1, result := Verification(), lambda _: None)
+    assert (result.explained, result.unexplained) == (0, 2)
+    change_status(name="online", status="locked")
+    PayloadIOV.objects.filter(payload_list__name=f"Noise_{noise}").update(payload_url="other.root")
+    database.execute("UPDATE {PayloadIOV} SET payload_url = 'new.root' WHERE payload_list_id = %s", gain)
+    assert (verify(copy).explained, verify(copy).unexplained) == (1, 1)
+
+
+def test_a_list_whose_type_has_changed_is_a_conflict(scratch, emptied):
+    database = OldDatabase(scratch).create()
+    database.payload_list("Gain", database.tag("online"))
+    copy = adopted(database, decisions_of({}))
+    database.execute("UPDATE {PayloadType} SET name = 'Gains'")
+    assert "has the payload type Gains in the source now, and Gain here" in update(copy).conflicts["online"]
 
 
 def contents_of_tag(name: str, revision: int | None = None) -> Counter[tuple[Any, ...]]:

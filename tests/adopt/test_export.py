@@ -1,7 +1,6 @@
 """manage.py export_nopayloaddb: a database of this service as one of nopayloaddb, and back."""
 
 from io import StringIO
-from urllib.parse import urlencode
 
 import pytest
 from django.conf import settings
@@ -20,12 +19,6 @@ FROM pg_attribute JOIN pg_class AS class ON class.oid = attrelid LEFT JOIN pg_at
 WHERE attnum > 0 AND relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname ~ '^[GP]' ORDER BY 1, 2"""
 KEYS = """SELECT conrelid::regclass::text, contype, pg_get_constraintdef(oid) FROM pg_constraint
 WHERE connamespace = 'public'::regnamespace AND contype <> 'n' ORDER BY 1, 2, 3"""
-
-
-@pytest.fixture
-def url(scratch):
-    """The URL of the empty database `scratch`."""
-    return f"postgresql:///?{urlencode(scratch.get_dsn_parameters())}"
 
 
 def run(*arguments):
