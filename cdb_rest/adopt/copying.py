@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -16,7 +15,6 @@ from cdb_rest.adopt.contents import (
     SourceTag,
     Summary,
     read_lists,
-    read_tags,
     read_types,
     summaries,
 )
@@ -24,7 +22,6 @@ from cdb_rest.adopt.decisions import FAULT_CHOICES, Decisions
 from cdb_rest.adopt.source import Snapshot, Source
 from cdb_rest.models import (
     AdoptedList,
-    AdoptedTag,
     Adoption,
     ChangeAction,
     GlobalTag,
@@ -111,25 +108,6 @@ def begin(source: Source, decisions: Decisions) -> Adoption:
     )
 
 
-def copy_tags(copy: Copy, only: Sequence[str]) -> list[str]:
-    """Copy the tags that are not copied yet, all or `only` these, and without `only` what is in no tag. Returns their names here.
-
-    Raises `SourceError` or `InvalidInputError`.
-    """
-    tags = copy.source.read(read_tags)
-    done = set(copy.adoption.tags.values_list("source_id", flat=True))
-    if not only:
-        copy.source.read(partial(copy_types, copy))
-    copied = []
-    for tag in tags:
-        if (not only or tag.name in only) and tag.id not in done:
-            copied.append(copy.source.read(partial(copy_tag, copy, tag)))
-    if not only and copy.adoption.finished is None:
-        copy.source.read(partial(finish, copy))
-        copy.adoption.refresh_from_db()
-    return copied
-
-
 def refresh_statistics() -> None:
     """Vacuum and analyze the tables, for the planner and for index-only scans."""
     with connection.cursor() as cursor:
@@ -157,36 +135,6 @@ def _type(name: str, **columns: Any) -> PayloadType:
 
 
 @write
-def copy_tag(copy: Copy, tag: SourceTag, snapshot: Snapshot) -> str:
-    """Copy a tag with its lists and their rows, as one recorded change. Returns its name here. Raises `InvalidInputError`."""
-    lists = read_lists(snapshot, tag.id)
-    found = summaries(snapshot, [item.id for item in lists], copy.decisions, lambda count: None)
-    check_decided(copy, lists, found)
-    lists = [item for item in lists if item.stays or copy.keeps_detached]
-    created = create_tag(copy, tag)
-    made = create_lists(copy, lists, found, created)
-    copy_rows(copy, snapshot, created.name, found, made)
-    changes = Changes()
-    changes.of_tag(created.id).source = origin_of(copy, snapshot, tag, lists, found)
-    for payload_list in PayloadList.objects.filter(id__in=[item.id for item in made.values()]):
-        if payload_list.global_tag_id is not None:
-            changes.attach(payload_list, created.id)
-        changes.of_list(payload_list)
-    revisions = changes.record(ChangeAction.ADOPT, BY_ADOPT)
-    GlobalTag.objects.filter(id=created.id).update(updated=tag.updated)
-    AdoptedTag.objects.create(
-        adoption=copy.adoption,
-        source_id=tag.id,
-        source_name=tag.name[:80],
-        tag_id=created.id,
-        revision=revisions[created.name],
-        snapshot=snapshot.name,
-    )
-    note_lists(copy, found, made)
-    return created.name
-
-
-@write
 def finish(copy: Copy, snapshot: Snapshot) -> None:
     """Copy what is in no tag, if it is kept, and record that all was copied."""
     if copy.keeps_detached:
@@ -195,8 +143,9 @@ def finish(copy: Copy, snapshot: Snapshot) -> None:
 
 
 def _copy_detached(copy: Copy, snapshot: Snapshot) -> None:
-    """Copy the lists without a tag and the IOVs without a list."""
-    lists = [item for item in read_lists(snapshot) if item.tag_id is None]
+    """Copy the lists without a tag and the IOVs without a list. Lists that were copied with a tag stay there until an update."""
+    known = set(copy.adoption.lists.values_list("source_id", flat=True))
+    lists = [item for item in read_lists(snapshot) if item.tag_id is None and item.id not in known]
     found = summaries(snapshot, [item.id for item in lists], copy.decisions, lambda count: None)
     check_decided(copy, lists, found)
     made = create_lists(copy, lists, found, None)

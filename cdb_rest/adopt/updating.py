@@ -1,16 +1,15 @@
-"""Later changes of a database of nopayloaddb, taken over as recorded changes.
+"""Copies of all tags of a database of nopayloaddb, and its later changes, taken over as recorded changes.
 
 What has changed is found by comparing hashes of the rows of each list, because nopayloaddb changes rows without changing their
 times. A global tag that was changed here since its last adoption is a conflict, and is left alone.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from django.db import connection
 from django.db.models import Q
-from django.db.models.functions import Now
 
 from cdb_rest import named_sql
 from cdb_rest.adopt.contents import (
@@ -26,9 +25,10 @@ from cdb_rest.adopt.copying import (
     Copy,
     check_decided,
     copy_rows,
-    copy_tag,
     copy_types,
     create_lists,
+    create_tag,
+    finish,
     insert_loaded,
     load,
     load_detached,
@@ -38,8 +38,16 @@ from cdb_rest.adopt.copying import (
 )
 from cdb_rest.adopt.source import Snapshot, SourceError
 from cdb_rest.history.contents import stream_rows
-from cdb_rest.models import AdoptedList, AdoptedTag, ChangeAction, GlobalTag, GlobalTagStatus, PayloadIOV, PayloadList
-from cdb_rest.rules.errors import CdbError, DatabaseUnavailableError
+from cdb_rest.models import (
+    AdoptedList,
+    AdoptedTag,
+    ChangeAction,
+    GlobalTag,
+    GlobalTagStatus,
+    PayloadIOV,
+    PayloadList,
+)
+from cdb_rest.rules.errors import CdbError, DatabaseUnavailableError, InvalidInputError, quoted
 from cdb_rest.rules.status import Status
 from cdb_rest.writes.change_log import Changes
 from cdb_rest.writes.global_tags import change_status, delete_global_tag
@@ -72,6 +80,29 @@ class Updated:
 
 class _ConflictError(Exception):
     """A tag cannot follow the source. The message says why."""
+
+
+def copy_tags(copy: Copy, only: Sequence[str]) -> list[str]:
+    """Copy the tags that are not copied yet, all or `only` these, and without `only` what is in no tag. Returns their names here.
+
+    Raises `SourceError` or `InvalidInputError`.
+    """
+    tags = copy.source.read(read_tags)
+    done = set(copy.adoption.tags.values_list("source_id", flat=True))
+    if not only:
+        copy.source.read(partial(copy_types, copy))
+    copied = []
+    for tag in tags:
+        if (not only or tag.name in only) and tag.id not in done:
+            try:
+                copy.source.read(partial(add_tag, copy, tag, {}))
+            except _ConflictError as error:
+                raise InvalidInputError(f"global tag {quoted(tag.name)}: {error}") from error
+            copied.append(copy.decisions.name("global tag", tag.name))
+    if not only and copy.adoption.finished is None:
+        copy.source.read(partial(finish, copy))
+        copy.adoption.refresh_from_db()
+    return copied
 
 
 def update(copy: Copy, only: Collection[str] = ()) -> Updated:
@@ -109,7 +140,7 @@ def update(copy: Copy, only: Collection[str] = ()) -> Updated:
             change = partial(update_tag, copy, tag, adopted[source_id], others)
             attempt(tag.name, result.changed, partial(copy.source.read, change))
         elif is_whole:
-            change = partial(_add_tag, copy, tag, others)
+            change = partial(add_tag, copy, tag, others)
             attempt(tag.name, result.added, partial(copy.source.read, change))
     if is_whole and copy.keeps_detached:
         kept = [copy.decisions.name("global tag", name) for name in result.conflicts]
@@ -118,10 +149,45 @@ def update(copy: Copy, only: Collection[str] = ()) -> Updated:
     return result
 
 
-def _add_tag(copy: Copy, tag: SourceTag, others: dict[int, str | None], snapshot: Snapshot) -> bool:
-    name = copy_tag(copy, tag, snapshot)
-    others.update({item.id: name for item in read_lists(snapshot, tag.id)})
+@write
+def add_tag(copy: Copy, tag: SourceTag, others: dict[int, str | None], snapshot: Snapshot) -> bool:
+    """Copy a tag with its lists and their rows, as one recorded change. Lists that were in other tags at their adoption move.
+
+    `others` gets the lists that have rows which are detached by decisions, with the name of the tag. Raises `_ConflictError`
+    or `InvalidInputError`.
+    """
+    # The progress of new rows is that of their copy.
+    lists, found = _read_lists(copy, tag, snapshot, lambda count: None)
+    created = create_tag(copy, tag)
+    others.update(_with_detached(found, created.name))
+    changes = Changes()
+    update = _Lists(copy, snapshot, created, found, changes)
+    update.apply(lists)
+    changes.of_tag(created.id).source = origin_of(copy, snapshot, tag, lists, found)
+    AdoptedTag.objects.create(
+        adoption=copy.adoption,
+        source_id=tag.id,
+        source_name=tag.name[:80],
+        tag_id=created.id,
+        revision=0,
+        snapshot=snapshot.name,
+    )
+    update.record(tag)
     return True
+
+
+def _read_lists(
+    copy: Copy, tag: SourceTag, snapshot: Snapshot, progress: Callable[[int], object]
+) -> tuple[list[SourceList], dict[int, Summary]]:
+    """The lists of a tag that are taken over, with their rows. Raises `InvalidInputError` if a decision is missing."""
+    lists = read_lists(snapshot, tag.id)
+    found = summaries(snapshot, [item.id for item in lists], copy.decisions, progress)
+    check_decided(copy, lists, found)
+    return [item for item in lists if item.stays or copy.keeps_detached], found
+
+
+def _with_detached(found: dict[int, Summary], tag: str) -> dict[int, str | None]:
+    return {item.list_id: tag for item in found.values() if item.count != item.attached}
 
 
 @write
@@ -171,10 +237,8 @@ def update_tag(
         raise _ConflictError("it was deleted here")
     if tag.name != adopted.source_name:
         raise _ConflictError(f"its name in the source is {tag.name} now")
-    lists = read_lists(snapshot, tag.id)
-    found = summaries(snapshot, [item.id for item in lists], copy.decisions, partial(copy.progress, here.name))
-    check_decided(copy, lists, found)
-    others.update({item.id: here.name for item in lists if found[item.id].count != found[item.id].attached})
+    lists, found = _read_lists(copy, tag, snapshot, partial(copy.progress, here.name))
+    others.update(_with_detached(found, here.name))
     changes = Changes()
     is_other = _update_attributes(copy, tag, here, changes)
     update = _Lists(copy, snapshot, here, found, changes)
@@ -183,15 +247,8 @@ def update_tag(
     if here.status.name == Status.FROZEN:
         raise _ConflictError("it was changed in the source, and is frozen here")
     changes.of_tag(here.id).source = origin_of(copy, snapshot, tag, lists, found)
-    revisions = changes.record(ChangeAction.ADOPT, BY_ADOPT)
-    GlobalTag.objects.filter(id=here.id).update(updated=tag.updated)
-    for name, revision in revisions.items():
-        # Lists may have come from other tags.
-        AdoptedTag.objects.filter(adoption=copy.adoption, tag_id=GlobalTag.objects.get(name=name).id).update(
-            revision=revision
-        )
-    AdoptedTag.objects.filter(id=adopted.id).update(snapshot=snapshot.name, updated=Now())
-    update.note()
+    AdoptedTag.objects.filter(id=adopted.id).update(snapshot=snapshot.name)
+    update.record(tag)
     return True
 
 
@@ -315,8 +372,15 @@ class _Lists:
                 self.changes.attach(payload_list, payload_list.global_tag_id)
             self.changes.of_list(payload_list)
 
-    def note(self) -> None:
-        """Record the lists that were adopted, after the changes are recorded."""
+    def record(self, source: SourceTag | None) -> None:
+        """Record the changes, and what was adopted: `source` (None: no tag) and the lists."""
+        revisions = self.changes.record(ChangeAction.ADOPT, BY_ADOPT)
+        if source is not None and self.tag is not None:
+            GlobalTag.objects.filter(id=self.tag.id).update(updated=source.updated)
+        for name, revision in revisions.items():
+            # Lists may have come from other tags.
+            tag_id = GlobalTag.objects.get(name=name).id
+            self.copy.adoption.tags.filter(tag_id=tag_id).update(revision=revision)
         self.copy.adoption.lists.filter(source_id__in=[*self.made, *self.changed]).delete()
         note_lists(self.copy, self.found, self.made | self.changed)
 
@@ -340,13 +404,18 @@ def update_detached(
     update = _Lists(copy, snapshot, None, found, changes)
     update.apply(lists)
     gone = copy.adoption.lists.exclude(source_id__in=[item.id for item in every])
-    deleted = PayloadList.objects.filter(id__in=gone.values("list_id"), global_tag=None).select_for_update()
+    known = dict(gone.values_list("list_id", "version"))
+    deleted = [
+        item
+        for item in PayloadList.objects.filter(id__in=known, global_tag=None).order_by("id").select_for_update()
+        # A list that was changed here stays.
+        if item.version == known[item.id]
+    ]
     ids = [item.id for item in deleted]
     supersede_lists([item.id for item in deleted if item.base_list_id is None])
     for payload_list in deleted:
         changes.of_list(payload_list)
-    changes.record(ChangeAction.ADOPT, BY_ADOPT)
-    update.note()
+    update.record(None)
     PayloadIOV.objects.filter(payload_list__in=ids).delete()
     with connection.cursor() as cursor:
         cursor.execute(DELETE_LISTS, {"list_ids": ids})

@@ -44,6 +44,7 @@ OTHER = st.one_of(
             "change_url": {"url": st.sampled_from(["other.root", "third.root"])},
             "add_list": {"payload_type": st.sampled_from(TYPES)},
             "detach_list": {},
+            "move_list": {"to": NUMBER},
             "add_tag": {"status": st.sampled_from(STATUSES)},
             "change_status": {"status": st.sampled_from(STATUSES)},
             "delete_tag": {},
@@ -128,6 +129,10 @@ class _Steps:
     def detach_list(self, at):
         payload_list = self._pick("PayloadList", at)
         self.execute("UPDATE {PayloadList} SET global_tag_id = NULL WHERE id = %s", payload_list)
+
+    def move_list(self, at, to):
+        payload_list, tag = self._pick("PayloadList", at), self._pick("GlobalTag", to)
+        self.execute("UPDATE {PayloadList} SET global_tag_id = %s WHERE id = %s", tag, payload_list)
 
     def add_tag(self, at, status):
         number = self.execute("SELECT coalesce(max(id), 0) FROM {GlobalTag}")[0][0]

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 
 from cdb_rest import named_sql
 from cdb_rest.adopt import verifying
-from cdb_rest.adopt.copying import Copy, begin, copy_tags
+from cdb_rest.adopt.copying import Copy, begin
 from cdb_rest.adopt.decisions import Decisions
 from cdb_rest.adopt.source import Source
-from cdb_rest.adopt.updating import Updated, update
+from cdb_rest.adopt.updating import Updated, copy_tags, update
 from cdb_rest.adopt.verifying import Verification, verify, verify_against
 from cdb_rest.history.contents import find_past, iovs_of, past_lists, present_lists
 from cdb_rest.maintenance.history_check import find_history_faults
@@ -23,6 +23,7 @@ from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList, PayloadType
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import InvalidInputError
 from cdb_rest.writes.global_tags import change_status
+from cdb_rest.writes.payload_iovs import attach_payload_iov
 from tests.adopt import histories, model
 from tests.adopt.old_database import MAX, OldDatabase
 from tests.builders import make_statuses
@@ -248,6 +249,24 @@ def test_only_a_list_that_was_changed_explains_a_difference(scratch, emptied, mo
     PayloadIOV.objects.filter(payload_list__name=f"Noise_{noise}").update(payload_url="other.root")
     database.execute("UPDATE {PayloadIOV} SET payload_url = 'new.root' WHERE payload_list_id = %s", gain)
     assert (verify(copy).explained, verify(copy).unexplained) == (1, 1)
+
+
+def test_lists_move_to_new_tags_and_stay_if_they_were_changed_here(scratch, emptied, build):
+    database = OldDatabase(scratch).create()
+    moved, detached = database.payload_list("Gain", database.tag("online")), database.payload_list("Noise")
+    database.iov(moved, (0, 0))
+    copy = adopted(database, decisions_of({"detached": "keep"}))
+    physics = database.tag("physics", "frozen")
+    database.execute("UPDATE {PayloadList} SET global_tag_id = %s WHERE id = %s", physics, moved)
+    database.execute("DELETE FROM {PayloadList} WHERE id = %s", detached)
+    attach_payload_iov(payload_list=f"Noise_{detached}", iov_id=build.iov(None, (0, 0)).id)
+    result = update(copy)
+    assert (result.added, result.changed, result.conflicts) == (["physics"], ["online"], {})
+    assert [*PayloadList.objects.order_by("id").values_list("id", "global_tag__name", "iov_count")] == [
+        (moved, "physics", 1),
+        (detached, None, 1),
+    ]
+    assert not verify(copy).unexplained and not update(copy)
 
 
 def test_a_list_whose_type_has_changed_is_a_conflict(scratch, emptied):

@@ -7,11 +7,12 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import transaction
 
-from cdb_rest.adopt.copying import Copy, begin, copy_tags
+from cdb_rest.adopt.copying import Copy, begin
 from cdb_rest.adopt.decisions import CHOICES, Decisions, read_decisions
 from cdb_rest.adopt.report import make_report
 from cdb_rest.adopt.show import as_text
 from cdb_rest.adopt.source import Source
+from cdb_rest.adopt.updating import copy_tags
 from cdb_rest.adopt.verifying import verify
 from tests.adopt import model
 from tests.adopt.faults import FAULTS, faults_of, plant

@@ -14,11 +14,11 @@ from tqdm import tqdm
 from cdb_rest import named_sql
 from cdb_rest.adopt import show
 from cdb_rest.adopt.catalog import NotNopayloaddbError
-from cdb_rest.adopt.copying import Copy, begin, copy_tags, is_empty, merged, refresh_statistics
+from cdb_rest.adopt.copying import Copy, begin, is_empty, merged, refresh_statistics
 from cdb_rest.adopt.decisions import CHOICES, Decisions, read_decisions
 from cdb_rest.adopt.report import MEANINGS, Report, make_report
 from cdb_rest.adopt.source import Source, SourceError, read_url
-from cdb_rest.adopt.updating import Updated, update
+from cdb_rest.adopt.updating import Updated, copy_tags, update
 from cdb_rest.adopt.verifying import Verification, verify, verify_against
 from cdb_rest.management.interruption import interruptible
 from cdb_rest.management.quantities import AT_LEAST_ONE, IN_SECONDS
