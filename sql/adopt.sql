@@ -58,6 +58,22 @@ SELECT set_config('search_path', quote_ident(%(schema)s) || ', pg_catalog', true
 SELECT txid_current_snapshot()::text
 
 
+-- name: declare_source_cursor
+-- Declare the cursor for the rows of a long result. Placeholder: {statement}, with its parameters.
+DECLARE cdb_rows NO SCROLL CURSOR FOR
+{statement}
+
+
+-- name: fetch_source_cursor
+-- The next rows of the cursor. No parameters.
+FETCH 2000 FROM cdb_rows
+
+
+-- name: close_source_cursor
+-- Close the cursor. No parameters.
+CLOSE cdb_rows
+
+
 -- name: source_tags
 -- The global tags: id, name, author, description, name of the status (null if there is none), times. No parameters.
 SELECT tag.id, tag.name, {tag.author}, {tag.description}, status.name, tag.created, tag.updated
@@ -248,13 +264,14 @@ WHERE found.place = 1
 
 
 -- name: source_attached
--- The rows of payload lists that stay attached, as lookups return them. Parameters: those of `source_summary`.
+-- The rows of a payload list that stay attached, as lookups return them, by start. Parameters: those of `source_summary`, with one list.
 SELECT iov.payload_url, iov.checksum, iov.size, iov.major_iov, iov.minor_iov, iov.major_iov_end, iov.minor_iov_end, iov.extra
 FROM unnest(%(list_ids)s::bigint[]) AS list (id)
 CROSS JOIN LATERAL (
 {rows}
 ) AS iov
 WHERE iov.attached
+ORDER BY iov.major_iov, iov.minor_iov
 
 
 -- name: copy_source_rows

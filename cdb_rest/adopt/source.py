@@ -20,6 +20,9 @@ from cdb_rest.rules.errors import CdbError
 BEGIN = named_sql.load("begin_source_snapshot")
 IDENTITY = named_sql.load("source_identity")
 SERVER = named_sql.load("source_server")
+DECLARE = named_sql.load("declare_source_cursor")
+FETCH = named_sql.load("fetch_source_cursor")
+CLOSE = named_sql.load("close_source_cursor")
 # How often a snapshot that a standby has cancelled is taken again, and the pause before.
 ATTEMPTS = 5
 PAUSE_SECONDS = 1.0
@@ -116,6 +119,19 @@ class Snapshot:
             with self.connection.cursor() as cursor:
                 cursor.execute(self.schema.statement(statement, **parts), values or {})
                 return cursor.fetchall()  # type: ignore[no-any-return]
+        except psycopg2.Error as error:
+            raise _described(error) from error
+
+    def stream(self, statement: str, values: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
+        """The rows of a statement, as `rows` returns them, but some at a time. Read all of them. Raises `SourceError`."""
+        try:
+            with self.connection.cursor() as cursor:
+                cursor.execute(DECLARE.replace("{statement}", self.schema.statement(statement)), values)
+                cursor.execute(FETCH)
+                while rows := cursor.fetchall():
+                    yield from rows
+                    cursor.execute(FETCH)
+                cursor.execute(CLOSE)
         except psycopg2.Error as error:
             raise _described(error) from error
 

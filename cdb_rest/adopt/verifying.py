@@ -5,15 +5,16 @@ of a list change only at the starts of its rows, and two lists give the same ans
 same rows.
 """
 
+import heapq
 import json
 import random
 import urllib.error
 import urllib.request
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import groupby, islice
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -120,9 +121,10 @@ def _verify_tag(copy: Copy, adopted: AdoptedTag, snapshot: Snapshot) -> Verifica
             result.explain(changed_here)
         else:
             where = f"{here.name}, {name}"
-            differences = list(_differences(copy, snapshot, item, ours))
-            if differences:
-                result.fail(f"{where}: {len(differences):,} moments: {'; '.join(differences[:DIFFERENCES_SHOWN])}")
+            differences = _differences(copy, snapshot, item, ours)
+            if shown := [*islice(differences, DIFFERENCES_SHOWN)]:
+                count = len(shown) + sum(1 for _ in differences)
+                result.fail(f"{where}: {count:,} moments: {'; '.join(shown)}")
             else:
                 # The hashes differ where the servers write a text differently, not the text.
                 result.equal += 1
@@ -160,36 +162,28 @@ def _own_hashes(list_ids: Sequence[int]) -> dict[int, tuple[int, str]]:
 
 
 def _differences(copy: Copy, snapshot: Snapshot, item: SourceList, ours: PayloadList | None) -> Iterator[str]:
-    """The moments at which the answers begin to differ, with both."""
-    old = {(row[3], row[4]): row for row in _source_rows(copy, snapshot, item.id)}
-    new = {(row[3], row[4]): row for row in _own_rows(ours)} if ours else {}
-    old_starts, new_starts = sorted(old), sorted(new)
-    for start in sorted(old.keys() | new.keys()):
-        before, after = _at(old, old_starts, start), _at(new, new_starts, start)
+    """The moments at which the answers begin to differ, with both. Only the rows at one moment are in memory."""
+    values = {"list_ids": [item.id]} | copy.decisions.parameters
+    sides = [snapshot.stream("source_attached", values), _own_rows(ours) if ours else iter(())]
+    by_start = heapq.merge(*(((row[3:5], side, row) for row in rows) for side, rows in enumerate(sides)))
+    answers: list[Row | None] = [None, None]
+    for start, changes in groupby(by_start, key=lambda change: change[0]):
+        for _, side, row in changes:
+            answers[side] = row
+        before, after = answers
         if before != after:
             yield f"at {Moment(*start)} {_shown(before)} -> {_shown(after)}"
-
-
-def _at(rows: dict[tuple[int, int], Row], starts: Sequence[tuple[int, int]], moment: tuple[int, int]) -> Row | None:
-    number = bisect_right(starts, moment)
-    return rows[starts[number - 1]] if number else None
 
 
 def _shown(row: Row | None) -> str:
     return "nothing" if row is None else f"{row[0]} [({row[3]}, {row[4]}), ({row[5]}, {row[6]}))"
 
 
-def _source_rows(copy: Copy, snapshot: Snapshot, list_id: int) -> list[Row]:
-    return snapshot.rows("source_attached", {"list_ids": [list_id]} | copy.decisions.parameters)
-
-
-def _own_rows(ours: PayloadList) -> list[Row]:
+def _own_rows(ours: PayloadList) -> Iterator[Row]:
     columns = ("payload_url", "checksum", "size", "major_iov", "minor_iov", "major_iov_end", "minor_iov_end", "extra")
     with transaction.atomic():
-        return [
-            tuple(row[column] for column in columns)
-            for row in iovs_of(present_lists(PayloadList.objects.filter(id=ours.id)))
-        ]
+        for row in iovs_of(present_lists(PayloadList.objects.filter(id=ours.id))):
+            yield tuple(row[column] for column in columns)
 
 
 def verify_against(copy: Copy, url: str, moments: int, result: Verification, show: Callable[[int], object]) -> None:
