@@ -340,11 +340,33 @@ LEFT JOIN unnest(%(source_list_ids)s::bigint[], %(list_ids)s::bigint[], %(left_t
     ON list.source_id = adopted.list_id
 
 
+-- name: rows_near_differences
+-- The ids in the source of rows of cdb_adopted that a payload list does not have, and the ids of its rows that are not in cdb_adopted,
+-- with the rows before and after each of them: two arrays. Parameters: source_list_id, list_id bigint.
+SELECT coalesce(array_agg(near.adopted_id) FILTER (WHERE near.adopted_id IS NOT NULL), '{}'),
+    coalesce(array_agg(near.stored_id) FILTER (WHERE near.stored_id IS NOT NULL), '{}')
+FROM (
+    SELECT compared.adopted_id, compared.stored_id,
+        compared.differs OR lag(compared.differs, 1, false) OVER by_start OR lead(compared.differs, 1, false) OVER by_start AS is_near
+    FROM (
+        SELECT major_iov, minor_iov, adopted.id AS adopted_id, iov.id AS stored_id, (
+            adopted.payload_url, adopted.checksum, adopted.size, adopted.major_iov_end, adopted.minor_iov_end, adopted.extra
+        ) IS DISTINCT FROM (
+            iov.payload_url, iov.checksum, iov.size, iov.major_iov_end, iov.minor_iov_end, iov.extra
+        ) OR adopted.id IS NULL OR iov.id IS NULL AS differs
+        FROM (SELECT * FROM cdb_adopted WHERE list_id = %(source_list_id)s AND attached) AS adopted
+        FULL JOIN (SELECT * FROM "PayloadIOV" WHERE payload_list_id = %(list_id)s) AS iov USING (major_iov, minor_iov)
+    ) AS compared
+    WINDOW by_start AS (ORDER BY compared.major_iov, compared.minor_iov)
+) AS near
+WHERE near.is_near
+
+
 -- name: adopted_rows
--- The rows of cdb_adopted that stay attached to a payload list, by start. Parameters: list_id bigint: its id in the source.
+-- The rows of cdb_adopted that stay attached to a payload list, by start. Parameters: source_list_id bigint; ids bigint[]: of these.
 SELECT id, payload_url, checksum, size, major_iov, minor_iov, major_iov_end, minor_iov_end, extra
 FROM cdb_adopted
-WHERE list_id = %(list_id)s AND attached
+WHERE list_id = %(source_list_id)s AND attached AND id = ANY(%(ids)s)
 ORDER BY major_iov, minor_iov
 
 

@@ -56,9 +56,11 @@ from cdb_rest.writes.locks import lock_global_tags
 from cdb_rest.writes.payload_lists import detach
 from cdb_rest.writes.replacing import Replacement
 from cdb_rest.writes.restorations import check_not_retired
+from cdb_rest.writes.sharing import unshare
 from cdb_rest.writes.transactions import write
 
 ROWS = named_sql.load("adopted_rows")
+NEAR_DIFFERENCES = named_sql.load("rows_near_differences")
 TAKE_OVER_TIMES = named_sql.load("take_over_times")
 UPDATE_DETACHED = named_sql.load("update_detached_rows")
 DELETE_LISTS = named_sql.load("delete_payload_lists")
@@ -295,6 +297,8 @@ class _Lists:
                 self.changes.detach(payload_list)
             detach(leaving, self.tag)
             for payload_list in leaving:
+                # Its time is that of the source, also if another tag gets it.
+                PayloadList.objects.filter(id=payload_list.id).update(updated=payload_list.updated)
                 payload_list.refresh_from_db(fields=["updated", "global_tag"])
         new = []
         for item in lists:
@@ -354,15 +358,22 @@ class _Lists:
     def _replace_rows(self, item: SourceList, payload_list: PayloadList) -> None:
         load_rows(self.copy, self.snapshot, [item.id])
         keeps_ids = self.copy.adoption.keeps_ids
+        unshare([payload_list])
+        values = {"source_list_id": item.id, "list_id": payload_list.id}
+        with connection.cursor() as cursor:
+            # Only these rows are in memory.
+            cursor.execute(NEAR_DIFFERENCES, values)
+            [(wanted, stored)] = cursor.fetchall()
         replacement = Replacement(
             payload_list,
-            lambda: (row if keeps_ids else row | {"id": None} for row in stream_rows(ROWS, {"list_id": item.id})),
+            lambda: (row if keeps_ids else row | {"id": None} for row in stream_rows(ROWS, values | {"ids": wanted})),
+            lambda: PayloadIOV.objects.filter(id__in=stored).order_by("comb_iov"),
         )
         if replacement.differ:
             left = replacement.apply(payload_list, self.changes)
             PayloadIOV.objects.filter(id__in=[iov.id for iov in left]).delete()
             with connection.cursor() as cursor:
-                cursor.execute(TAKE_OVER_TIMES, {"source_list_id": item.id, "list_id": payload_list.id})
+                cursor.execute(TAKE_OVER_TIMES, values)
 
     def _add(self, lists: Sequence[SourceList]) -> None:
         self.made = create_lists(self.copy, lists, self.found, self.tag)

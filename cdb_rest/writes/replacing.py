@@ -22,17 +22,26 @@ class Replacement:
     constructor, and may be called again. Without a target (None), a new list is to get the rows. The target must be locked, and
     the caller must be in a transaction.
 
+    `stored` returns the rows of the target that are compared with them; None stands for all. If these are not all, both must have
+    each row that differs, and the unchanged rows before and after it. The target must not share rows then.
+
     `count` is the number of the rows. `removed` and `added` are the numbers of rows that `apply` removes from the target and adds
     to it. A row whose interval changes counts as both.
     """
 
-    def __init__(self, target: PayloadList | None, read: Callable[[], Iterable[dict[str, Any]]]) -> None:
-        self._target, self._source = target, read
+    def __init__(
+        self,
+        target: PayloadList | None,
+        read: Callable[[], Iterable[dict[str, Any]]],
+        stored: Callable[[], Iterable[PayloadIOV]] | None = None,
+    ) -> None:
+        self._target, self._source, self._compared = target, read, stored
         self._read()
 
     def _read(self) -> None:
         target = self._target
-        self._stored = {_start(iov): iov for iov in (stored_rows(target) if target else [])}
+        stored = self._compared() if self._compared else stored_rows(target) if target else []
+        self._stored = {_start(iov): iov for iov in stored}
         # In the order of their starts. A row that the target has is the object in `_stored`, any other one a new object.
         self._wanted = [self._row(columns) for columns in self._source()]
         self._unchanged = {iov.id for iov in self._wanted if self._stored.get(_start(iov)) is iov}
