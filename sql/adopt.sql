@@ -451,8 +451,11 @@ CROSS JOIN LATERAL (
 
 -- name: begin_own_ids_above
 -- Make this database give its new objects ids above a number. Parameters: greatest bigint.
-SELECT setval(pg_get_serial_sequence(format('%%I', name), 'id'), %(greatest)s)
-FROM unnest(ARRAY['GlobalTag', 'PayloadType', 'PayloadList', 'PayloadIOV']) AS name
+SELECT setval(sequence, greatest(nextval(sequence), %(greatest)s))
+FROM (
+    SELECT pg_get_serial_sequence(format('%%I', name), 'id')::regclass AS sequence
+    FROM unnest(ARRAY['GlobalTag', 'PayloadType', 'PayloadList', 'PayloadIOV']) AS name
+) AS own
 
 
 -- name: lock_adoption
