@@ -1,6 +1,6 @@
 """Copies of global tags of nopayloaddb: one transaction for each, with a record of what it copied."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,12 +58,16 @@ Progress = Callable[[str, int], object]
 
 @dataclass(frozen=True)
 class Copy:
-    """What a copy needs: the source, the record, the decisions, and where progress goes."""
+    """What a copy needs: the source, the record, the decisions, and where progress goes.
+
+    Changes that were made here in the tags `overwrites`, by their names in the source, give way to it.
+    """
 
     source: Source
     adoption: Adoption
     decisions: Decisions
     progress: Progress
+    overwrites: Collection[str] = ()
 
     @property
     def keeps_detached(self) -> bool:

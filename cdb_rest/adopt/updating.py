@@ -195,7 +195,7 @@ def _with_detached(found: dict[int, Summary], tag: str) -> dict[int, str | None]
 @write
 def _delete_tag(copy: Copy, adopted: AdoptedTag, snapshot: Snapshot) -> bool:
     """Delete the copy of a tag that the source has deleted, without the lists that the source still has."""
-    tag = _lock(adopted)
+    tag = _lock(copy, adopted)
     if tag is not None:
         if tag.status.name == Status.FROZEN:
             raise _ConflictError("it was deleted in the source, and is frozen here")
@@ -218,9 +218,11 @@ def _delete_tag(copy: Copy, adopted: AdoptedTag, snapshot: Snapshot) -> bool:
     return True
 
 
-def _lock(adopted: AdoptedTag) -> GlobalTag | None:
-    """The copy of a tag, locked; None if it was deleted here, too. Raises `_ConflictError` if it was changed here."""
+def _lock(copy: Copy, adopted: AdoptedTag) -> GlobalTag | None:
+    """The copy of a tag, locked; None if it was deleted here. Raises `_ConflictError` if it was changed here."""
     tag = lock_global_tags({adopted.tag_id}).get(adopted.tag_id)
+    if adopted.source_name in copy.overwrites:
+        return tag
     if tag is not None and tag.revision != AdoptedTag.objects.get(id=adopted.id).revision:
         raise _ConflictError("it was changed here since its last adoption")
     return tag
@@ -234,7 +236,10 @@ def update_tag(
 
     `others` gets the lists that have rows which are detached by decisions, with the name of the tag. Raises `_ConflictError`.
     """
-    here = _lock(adopted)
+    here = _lock(copy, adopted)
+    if here is None and tag.name in copy.overwrites:
+        adopted.delete()
+        return add_tag(copy, tag, others, snapshot)
     if here is None:
         raise _ConflictError("it was deleted here")
     if tag.name != adopted.source_name:
@@ -245,6 +250,8 @@ def update_tag(
     is_other = _update_attributes(copy, tag, here, changes)
     update = _Lists(copy, snapshot, here, found, changes)
     if not update.apply(lists) and not is_other:
+        # It may have been changed here, and changed back.
+        AdoptedTag.objects.filter(id=adopted.id).update(revision=here.revision)
         return False
     if here.status.name == Status.FROZEN:
         raise _ConflictError("it was changed in the source, and is frozen here")
@@ -277,6 +284,8 @@ class _Lists:
         self, copy: Copy, snapshot: Snapshot, tag: GlobalTag | None, found: dict[int, Summary], changes: Changes
     ) -> None:
         self.copy, self.snapshot, self.tag, self.found, self.changes = copy, snapshot, tag, found, changes
+        names = copy.adoption.tags.filter(tag_id=tag.id).values_list("source_name", flat=True) if tag else []
+        self.overwrites = any(name in copy.overwrites for name in names)
         self.made: dict[int, PayloadList] = {}
         self.changed: dict[int, PayloadList] = {}
 
@@ -306,7 +315,7 @@ class _Lists:
                 new.append(item)
                 continue
             payload_list = locked[known[item.id].list_id]
-            if payload_list.version != known[item.id].version:
+            if payload_list.version != known[item.id].version and not self.overwrites:
                 raise _ConflictError(f"payload list {payload_list.name} was changed here since its last adoption")
             here = payload_list.payload_type.name
             if here != self.copy.decisions.name("payload type", item.payload_type or ""):
@@ -333,7 +342,8 @@ class _Lists:
         return self.tag is not None and payload_list.global_tag_id == self.tag.id
 
     def _update_list(self, item: SourceList, known: AdoptedList, payload_list: PayloadList) -> None:
-        differs = known.rows_hash != self.found[item.id].rows_hash or known.iov_count != self.found[item.id].attached
+        adopted = (known.version, known.rows_hash, known.iov_count)
+        differs = adopted != (payload_list.version, self.found[item.id].rows_hash, self.found[item.id].attached)
         comes = item.stays and not self._is_here(payload_list)
         if differs:
             self._replace_rows(item, payload_list)

@@ -22,7 +22,7 @@ from cdb_rest.maintenance.history_check import find_history_faults
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList, PayloadType
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import InvalidInputError
-from cdb_rest.writes.global_tags import change_status
+from cdb_rest.writes.global_tags import change_status, delete_global_tag
 from cdb_rest.writes.payload_iovs import attach_payload_iov
 from tests.adopt import histories, model
 from tests.adopt.old_database import MAX, OldDatabase
@@ -275,6 +275,24 @@ def test_a_list_whose_type_has_changed_is_a_conflict(scratch, emptied):
     copy = adopted(database, decisions_of({}))
     database.execute("UPDATE {PayloadType} SET name = 'Gains'")
     assert "has the payload type Gains in the source now, and Gain here" in update(copy).conflicts["online"]
+
+
+def test_a_tag_that_was_changed_or_deleted_here_follows_again_if_it_is_overwritten(scratch, emptied, build):
+    database = OldDatabase(scratch).create()
+    payload_list = database.payload_list("Pedestals", database.tag("online"))
+    database.iov(payload_list, (0, 0))
+    copy = adopted(database, decisions_of({}))
+    overwriting = dataclasses.replace(copy, overwrites=["online"])
+    before = contents_of_tag("online")
+    attach_payload_iov(payload_list=PayloadList.objects.get().name, iov_id=build.iov(None, (0, 5)).id)
+    assert update(copy).conflicts.keys() == {"online"} and contents_of_tag("online") != before
+    assert update(overwriting).changed == ["online"]
+    assert contents_of_tag("online") == before and not update(copy)
+    delete_global_tag(name="online")
+    assert update(copy).conflicts.keys() == {"online"}
+    assert update(overwriting).changed == ["online"]
+    assert contents_of_tag("online") == before and not update(copy)
+    assert not find_history_faults()
 
 
 def contents_of_tag(name: str, revision: int | None = None) -> Counter[tuple[Any, ...]]:

@@ -66,6 +66,13 @@ class Command(BaseCommand):
         parser.add_argument(
             "--watch", help="repeat --update after this time, until it is stopped", **IN_SECONDS | {"brief": True}
         )
+        parser.add_argument(
+            "--overwrite",
+            nargs="+",
+            default=[],
+            metavar="TAG",
+            help="--update replaces what was changed here in these global tags by what the source has",
+        )
         parser.add_argument("--against", metavar="URL", help="--verify also asks the old service at this URL")
         parser.add_argument(
             "--moments",
@@ -194,7 +201,7 @@ class Command(BaseCommand):
     def _update(self, source: Source, decisions: Decisions, options: dict[str, Any], check: Callable[[], None]) -> None:
         _lock()
         watch = options["watch"]
-        _check_only(_adoption(source), options["only"])
+        _check_only(_adoption(source), [*options["only"], *options["overwrite"]])
         adoption = begin(source, decisions)
         decisions = Decisions.from_json(adoption.decisions)
         told: dict[str, str] = {}
@@ -202,7 +209,9 @@ class Command(BaseCommand):
             try:
                 _lock()
                 with tqdm(unit="IOV", unit_scale=True, desc="update", disable=None, leave=False) as bar:
-                    found = update(Copy(source, adoption, decisions, _shown_by(bar)), options["only"])
+                    found = update(
+                        Copy(source, adoption, decisions, _shown_by(bar), options["overwrite"]), options["only"]
+                    )
             except UNAVAILABLE as error:
                 check()
                 if watch is None:
@@ -217,7 +226,7 @@ class Command(BaseCommand):
             for name, reason in found.conflicts.items():
                 if told.get(name) != reason:
                     self.stdout.write(f"Left alone: {name}: {reason}")
-            told = found.conflicts
+            told, options["overwrite"] = found.conflicts, []
             # With --watch, a log that is a file or a pipe gets the lines now.
             self.stdout.flush()
             if watch is None:
@@ -291,7 +300,7 @@ def _shown_by(bar: "tqdm[Any]") -> Callable[[str, int], None]:
 
 
 # Options that only some modes have, by the name of their value.
-OPTIONS_OF = {"report": {"json", "html", "draft"}, "update": {"watch"}, "verify": {"against"}}
+OPTIONS_OF = {"report": {"json", "html", "draft"}, "update": {"watch", "overwrite"}, "verify": {"against"}}
 
 
 def _check_options(options: dict[str, Any]) -> None:
