@@ -44,9 +44,8 @@ SELECT system_identifier || '/' || current_database() FROM pg_control_system()
 
 
 -- name: source_server
--- The address of the server as it knows itself, and whether it is a standby. No parameters.
-SELECT current_setting('server_version'), pg_is_in_recovery(), current_setting('hot_standby_feedback'),
-    pg_database_size(current_database())
+-- The version of the server, whether it is a standby, and its hot_standby_feedback. No parameters.
+SELECT current_setting('server_version'), pg_is_in_recovery(), current_setting('hot_standby_feedback')
 
 
 -- name: begin_source_snapshot
@@ -102,7 +101,7 @@ ORDER BY list.id
 -- The greatest id of any object, and the number of IOVs. No parameters.
 SELECT greatest(
     (SELECT max(id) FROM "GlobalTag"), (SELECT max(id) FROM "PayloadList"), (SELECT max(id) FROM "PayloadIOV"), {sequence}, 0
-), (SELECT count(*) FROM "PayloadIOV"), (SELECT count(*) FROM "PayloadIOV" WHERE payload_list_id IS NULL)
+), (SELECT count(*) FROM "PayloadIOV")
 
 
 -- name: source_orphans
@@ -174,13 +173,12 @@ CROSS JOIN LATERAL (
 
 
 -- name: source_summary
--- For each payload list the number of its rows, of those that stay attached, a hash of these, a hash of the others, and the number of
--- rows with each fault. Parameters: list_ids bigint[], and those of `source_rows`, which replaces {rows}.
+-- For each payload list the number of its rows, of those that stay attached, a hash of these, and the number of rows with each fault.
+-- Parameters: list_ids bigint[], and those of `source_rows`, which replaces {rows}.
 -- The hash is the sum of the hashes of the rows, which have no order: a start is there once.
 -- Expected plan: for each list an index scan and a sort.
 SELECT list.id, count(iov.id), count(iov.id) FILTER (WHERE iov.attached),
-    coalesce(sum({hash}) FILTER (WHERE iov.attached), 0)::text,
-    coalesce(sum({hash}) FILTER (WHERE NOT iov.attached), 0)::text, {faults}
+    coalesce(sum({hash}) FILTER (WHERE iov.attached), 0)::text, {faults}
 FROM unnest(%(list_ids)s::bigint[]) AS list (id)
 LEFT JOIN LATERAL (
 {rows}

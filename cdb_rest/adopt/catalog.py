@@ -17,7 +17,6 @@ COLUMNS = named_sql.load("source_columns")
 OBJECTS = named_sql.load("source_objects")
 BASE_TABLES = ("GlobalTagStatus", "GlobalTag", "PayloadType", "PayloadList", "PayloadIOV")
 SEQUENCE_TABLE = "PayloadListIdSequence"
-SEQUENCE = '(SELECT max(id) FROM "PayloadListIdSequence")'
 # The faults of rows, which are columns of `source_rows`.
 ROW_FAULTS = (
     *("negative", "end_before_start", "empty", "null_comb_iov", "equal_starts", "open_at_major", "bad_revision"),
@@ -54,8 +53,8 @@ KNOWN_COLUMNS = {
     },
     "PayloadIOV": {"id", "payload_list_id", "description", *IOV_COLUMNS},
 }
-# How the index of the lookup looks in the variants that have it.
-LOOKUP_INDEX = ("(payload_list_id, comb_iov DESC NULLS LAST)", "(comb_iov DESC", "(major_iov, minor_iov)")
+# The index of the lookup in the variants that have it.
+LOOKUP_INDEX = "(payload_list_id, comb_iov DESC NULLS LAST)"
 
 
 class NotNopayloaddbError(CdbError, status=400, code="not_nopayloaddb"):
@@ -124,7 +123,7 @@ class Schema:
             "status_key": "id" if self.has("GlobalTagStatus", "id") else "name",
             "type_key": "id" if self.has("PayloadType", "id") else "name",
             "type.id": "type.id::bigint" if self.has("PayloadType", "id") else "NULL::bigint",
-            "sequence": SEQUENCE if SEQUENCE_TABLE in self.columns else "0",
+            "sequence": '(SELECT max(id) FROM "PayloadListIdSequence")' if SEQUENCE_TABLE in self.columns else "0",
             **{
                 f"{alias}.{column}": f"coalesce({alias}.{column}::text, '')" if self.has(table, column) else "''"
                 for alias, table, column in (
@@ -196,19 +195,11 @@ def _notes(
     indexes = [definition for kind, _, _, definition, _ in objects if kind == "index"]
     if not any("(payload_list_id" in definition for definition in indexes):
         notes.append("No index begins with payload_list_id: reading each list reads the whole table.")
-    if variant in ("V7", "V8", "V9") and not any(LOOKUP_INDEX[0] in definition for definition in indexes):
-        notes.append(
-            "The index of the lookup on (payload_list_id, comb_iov DESC NULLS LAST) is missing or has another form."
-        )
-    if (
-        len(
-            others := [
-                item for kind, _, item, text, _ in objects if kind == "index" and re.search("comb_iov|major_iov", text)
-            ]
-        )
-        > 1
-    ):
-        notes.append(f"Several indexes serve the lookup: {', '.join(others)}.")
+    if variant in ("V7", "V8", "V9") and not any(LOOKUP_INDEX in definition for definition in indexes):
+        notes.append(f"The index of the lookup on {LOOKUP_INDEX} is missing or has another form.")
+    serving = [item for kind, _, item, text, _ in objects if kind == "index" and re.search("comb_iov|major_iov", text)]
+    if len(serving) > 1:
+        notes.append(f"Several indexes serve the lookup: {', '.join(serving)}.")
     notes += [f"The {kind} {item} is not valid." for kind, _, item, _, is_valid in objects if not is_valid]
     notes += [
         f'The trigger {item} on "{table}" was added by hand.'

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from cdb_rest.adopt.catalog import ROW_FAULTS
 from cdb_rest.adopt.decisions import Decisions
@@ -61,14 +61,13 @@ class SourceList:
 class Summary:
     """The rows of a payload list of the source: all, those that stay attached, and how many have each fault.
 
-    `rows_hash` is a hash of the attached rows, `other_hash` of the others.
+    `rows_hash` is a hash of the attached rows.
     """
 
     list_id: int
     count: int
     attached: int
     rows_hash: str
-    other_hash: str
     faults: dict[str, int]
 
     @property
@@ -136,12 +135,9 @@ def detached_summary(snapshot: Snapshot, decisions: Decisions) -> Summary:
     return _summary(row)
 
 
-def _summary(row: Sequence[object]) -> Summary:
-    list_id, count, attached, rows_hash, other_hash, *faults = row
-    return Summary(
-        *(list_id, count, attached, rows_hash, other_hash),  # type: ignore[arg-type]
-        dict(zip(ROW_FAULTS, faults, strict=True)),  # type: ignore[arg-type]
-    )
+def _summary(row: Sequence[Any]) -> Summary:
+    list_id, count, attached, rows_hash, *faults = row
+    return Summary(list_id, count, attached, rows_hash, dict(zip(ROW_FAULTS, faults, strict=True)))
 
 
 def by_tag(lists: Sequence[SourceList]) -> dict[int | None, list[SourceList]]:

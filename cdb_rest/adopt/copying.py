@@ -99,7 +99,7 @@ def begin(source: Source, decisions: Decisions) -> Adoption:
         return adoption
     # Two sources may have the same ids.
     keeps_ids = is_empty() and not Adoption.objects.filter(keeps_ids=True).exists()
-    [(greatest, _, _)] = source.read(lambda snapshot: snapshot.rows("source_greatest_id"))
+    [(greatest, _)] = source.read(lambda snapshot: snapshot.rows("source_greatest_id"))
     if keeps_ids:
         # Without this, an object that is created here before the copy ends would get an id of the source.
         with connection.cursor() as cursor:

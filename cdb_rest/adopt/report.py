@@ -1,10 +1,10 @@
 """The report about a database of nopayloaddb: its content, its faults, needed decisions, and the answers that will change."""
 
+import dataclasses
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import groupby
 from math import floor
 from typing import Any
 
@@ -55,8 +55,6 @@ MEANINGS = {
 MOVING = ("negative", "end_before_start", "empty", "null_comb_iov", "equal_starts", "wrong_comb_iov")
 # Beyond this number, answers of further lists are not compared.
 ANSWERS_KEPT = 100_000
-# Faults that are told, and need no decision.
-TOLD = ("overlap", "wrong_comb_iov", "detached_list")
 
 
 @dataclass
@@ -160,8 +158,8 @@ def make_report(
         decisions.choices,
     )
 
-    def read_frame(snapshot: Snapshot) -> tuple[list[SourceTag], list[SourceList], int, int]:
-        [(_, iovs, _)] = snapshot.rows("source_greatest_id")
+    def read_frame(snapshot: Snapshot) -> tuple[list[SourceTag], list[SourceList], int]:
+        [(_, iovs)] = snapshot.rows("source_greatest_id")
         tags = read_tags(snapshot)
         lists = read_lists(snapshot)
         types = read_types(snapshot)
@@ -182,9 +180,9 @@ def make_report(
         wanted = [tag for tag in tags if not only or tag.name in only]
         used = {item.payload_type for item in lists if not only or item.tag_id in {tag.id for tag in wanted}}
         _check_names(report, decisions, "payload type", [item.name for item in types if not only or item.name in used])
-        return wanted, lists, iovs, len(types)
+        return wanted, lists, iovs
 
-    tags, lists, total, _ = source.read(read_frame)
+    tags, lists, total = source.read(read_frame)
     _check_names(report, decisions, "global tag", [tag.name for tag in tags])
     for tag in tags:
         _check_status(report, decisions, tag)
@@ -296,7 +294,7 @@ class _Rows:
         snapshot: Snapshot,
     ) -> None:
         """Of faults that are `known`, no examples are read. `progress` gets the number of rows that were read so far."""
-        self.decisions, self.tag, self.snapshot = decisions, tag, snapshot
+        self.decisions, self.snapshot = decisions, snapshot
         self.names = {item.id: item.name for item in lists}
         read = 0
 
@@ -310,7 +308,7 @@ class _Rows:
         for summary in self.found.values():
             self.totals.update(summary.faults)
         wanted = [kind for kind, count in self.totals.items() if count and kind not in known]
-        self.examples = {kind: self._examples(kind, self.names) for kind in wanted}
+        self.examples = {kind: self._examples(kind) for kind in wanted}
         self.changed_answers: list[ChangedAnswer] = []
         for list_id, summary in self.found.items():
             if (
@@ -318,14 +316,14 @@ class _Rows:
                 and len(self.changed_answers) < ANSWERS_KEPT
                 and any(summary.faults[kind] for kind in MOVING)
             ):
-                self.changed_answers += self._changed_answers(list_id, self.names[list_id])
+                self.changed_answers += self._changed_answers(tag.name, list_id, self.names[list_id])
 
     def add_to(self, report: Report) -> None:
         """Add what was found to a report."""
         for kind, count in self.totals.items():
             if count:
                 choice = FAULT_CHOICES.get(kind)
-                is_decided = kind in TOLD or self.decisions.decides(kind)
+                is_decided = self.decisions.decides(kind)
                 option = choice.option if choice else ""
                 report.add(kind, count, self.examples.get(kind, []), is_decided=is_decided, option=option)
         report.mode_hints = [
@@ -338,33 +336,27 @@ class _Rows:
         ]
         report.changed_answers += self.changed_answers
 
-    def _examples(self, kind: str, names: dict[int, str]) -> list[str]:
+    def _examples(self, kind: str) -> list[str]:
         ids = [list_id for list_id, summary in self.found.items() if summary.faults[kind]]
         values = {"list_ids": ids, "most": EXAMPLES} | self.decisions.parameters
         rows = self.snapshot.rows("source_examples", values, fault=kind)
         return [
-            f"id {iov_id} in {names[list_id]}: {url} [({major}, {minor}), ({major_end}, {minor_end}))"
+            f"id {iov_id} in {self.names[list_id]}: {url} [({major}, {minor}), ({major_end}, {minor_end}))"
             + (f", comb_iov {stored}" if kind == "wrong_comb_iov" else "")
             for iov_id, list_id, url, major, minor, major_end, minor_end, stored in rows
         ]
 
-    def _changed_answers(self, list_id: int, name: str) -> list[ChangedAnswer]:
+    def _changed_answers(self, tag: str, list_id: int, name: str) -> list[ChangedAnswer]:
         values = {"list_ids": [list_id]} | self.decisions.parameters
-        rows = self.snapshot.rows("source_changed_answers", values)
-        answers = []
-        for (old, new), group in groupby(rows, key=lambda row: (row[2], row[3])):
-            parts = list(group)
-            since, until = parts[0][0], parts[0][1]
-            for part in parts[1:]:
-                if part[0] != until:
-                    answers.append(self._answer(name, since, until, old, new))
-                    since = part[0]
-                until = part[1]
-            answers.append(self._answer(name, since, until, old, new))
+        answers: list[ChangedAnswer] = []
+        for since, until, old, new in self.snapshot.rows("source_changed_answers", values):
+            answer = ChangedAnswer(tag, name, _moment(since), _moment(until), old, new)
+            previous = answers[-1] if answers else None
+            if previous and (previous.until, previous.old, previous.new) == (answer.since, old, new):
+                answer = dataclasses.replace(previous, until=answer.until)
+                answers.pop()
+            answers.append(answer)
         return answers
-
-    def _answer(self, name: str, since: Any, until: Any, old: str | None, new: str | None) -> ChangedAnswer:
-        return ChangedAnswer(self.tag.name if self.tag else "", name, _moment(since), _moment(until), old, new)
 
 
 def _moment(combined: Any) -> str:

@@ -166,7 +166,7 @@ class Source:
         try:
             with self.connection.cursor() as cursor:
                 cursor.execute(SERVER)
-                self.server_version, self.is_standby, self.feedback, self.size = cursor.fetchone()
+                self.server_version, self.is_standby, self.feedback = cursor.fetchone()
                 self.schema = Schema.read(cursor, self.address)
                 try:
                     cursor.execute(IDENTITY)

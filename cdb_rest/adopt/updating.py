@@ -74,10 +74,9 @@ class Updated:
     changed: list[str] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)
     conflicts: dict[str, str] = field(default_factory=dict)
-    detached_iovs: int = 0
 
     def __bool__(self) -> bool:
-        return bool(self.added or self.changed or self.deleted or self.conflicts or self.detached_iovs)
+        return bool(self.added or self.changed or self.deleted or self.conflicts)
 
 
 class _ConflictError(Exception):
@@ -146,7 +145,7 @@ def update(copy: Copy, only: Collection[str] = ()) -> Updated:
             attempt(tag.name, result.added, partial(copy.source.read, change))
     if is_whole and copy.keeps_detached:
         kept = [copy.decisions.name("global tag", name) for name in result.conflicts]
-        change = partial(update_detached, copy, others, kept, result)
+        change = partial(update_detached, copy, others, kept)
         attempt("what is in no tag", [], partial(copy.source.read, change))
     return result
 
@@ -407,9 +406,7 @@ class _Lists:
 
 
 @write
-def update_detached(
-    copy: Copy, others: dict[int, str | None], kept: Sequence[str], result: Updated, snapshot: Snapshot
-) -> bool:
+def update_detached(copy: Copy, others: dict[int, str | None], kept: Sequence[str], snapshot: Snapshot) -> bool:
     """Make the lists without a tag and the IOVs without a list those of the source, and delete lists that it has deleted.
 
     `others` are lists with rows that decisions detach, and `kept` tags whose detached IOVs stay.
