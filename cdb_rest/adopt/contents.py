@@ -1,6 +1,5 @@
 """What a database of nopayloaddb holds: its global tags, payload types and lists, and summaries of the rows of lists."""
 
-import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -138,9 +137,3 @@ def detached_summary(snapshot: Snapshot, decisions: Decisions) -> Summary:
 def _summary(row: Sequence[Any]) -> Summary:
     list_id, count, attached, rows_hash, *faults = row
     return Summary(list_id, count, attached, rows_hash, dict(zip(ROW_FAULTS, faults, strict=True)))
-
-
-def by_tag(lists: Sequence[SourceList]) -> dict[int | None, list[SourceList]]:
-    """The lists of each tag, None for those without one."""
-    ordered = sorted(lists, key=lambda item: (item.tag_id is not None, item.tag_id or 0, item.id))
-    return {tag_id: list(group) for tag_id, group in itertools.groupby(ordered, key=lambda item: item.tag_id)}

@@ -1,8 +1,8 @@
 """The report about a database of nopayloaddb: its content, its faults, needed decisions, and the answers that will change."""
 
 import dataclasses
-from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import floor
@@ -14,7 +14,6 @@ from cdb_rest.adopt.contents import (
     SourceList,
     SourceTag,
     Summary,
-    by_tag,
     detached_summary,
     read_lists,
     read_tags,
@@ -94,9 +93,7 @@ class Report:
     variant: str
     ids: str
     notes: list[str]
-    mode: str
-    choices: Mapping[str, str] = field(default_factory=dict)
-    mode_hints: list[str] = field(default_factory=list)
+    decisions: Decisions
     numbers: dict[str, int] = field(default_factory=dict)
     statuses: list[dict[str, Any]] = field(default_factory=list)
     faults: dict[str, Fault] = field(default_factory=dict)
@@ -109,12 +106,13 @@ class Report:
     def missing(self) -> list[str]:
         """The decisions that are missing, one line each."""
         lines = []
-        if not self.mode:
+        mode = self.decisions.mode
+        if not mode:
             lines.append("--mode continuous or discrete: nopayloaddb does not store it")
-        elif self.mode != settings.CDB_IOV_MODE:
+        elif mode != settings.CDB_IOV_MODE:
             lines.append(
-                f"--mode {self.mode}: this database was made for {settings.CDB_IOV_MODE} intervals; make another one with "
-                f"CDB_IOV_MODE={self.mode}"
+                f"--mode {mode}: this database was made for {settings.CDB_IOV_MODE} intervals; make another one with "
+                f"CDB_IOV_MODE={mode}"
             )
         lines += [
             f"{fault.option or 'repair the source'}: {fault.meaning} ({fault.count:,})"
@@ -122,6 +120,18 @@ class Report:
             if not fault.is_decided
         ]
         return lines
+
+    @property
+    def mode_hints(self) -> list[str]:
+        """What the rows say about the mode, one line each."""
+        return [
+            f"{self.faults[kind].count:,} {MEANINGS[kind]}: {hint}"
+            for kind, hint in (
+                ("empty", "if they are many, an end is probably the last moment (discrete)"),
+                ("open_at_major", "in discrete mode this is the end of a run"),
+            )
+            if kind in self.faults
+        ]
 
     @property
     def seconds(self) -> int:
@@ -134,9 +144,19 @@ class Report:
         return self.numbers["IOVs"] * BYTES_PER_IOV / 1e9
 
     def add(
-        self, kind: str, count: int = 1, examples: Sequence[str] = (), *, is_decided: bool, option: str = ""
+        self,
+        kind: str,
+        count: int = 1,
+        examples: Sequence[str] = (),
+        *,
+        option: str | None = None,
+        is_decided: bool | None = None,
     ) -> None:
-        """Count a fault."""
+        """Count a fault. `option` and `is_decided` are for faults that no choice of `CHOICES` decides."""
+        if option is None:
+            option = FAULT_CHOICES[kind].option if kind in FAULT_CHOICES else ""
+        if is_decided is None:
+            is_decided = self.decisions.decides(kind)
         fault = self.faults.setdefault(kind, Fault(kind, option=option))
         fault.count += count
         fault.examples += examples[: EXAMPLES - len(fault.examples)]
@@ -146,87 +166,81 @@ class Report:
 def make_report(
     source: Source, decisions: Decisions, *, only: Sequence[str] = (), progress: Callable[[int, int], object]
 ) -> Report:
-    """The report, with a snapshot for each tag. `progress` gets the number of IOVs that were read, and of all.
+    """The report, with a snapshot for each tag. `progress` gets the number of IOVs that were read since the last call,
+    and that of all.
 
     `only` are the names of the tags that are wanted (empty: all, and what is in no tag). Raises `SourceError`.
     """
     standby = f", standby, hot_standby_feedback {source.feedback}" if source.is_standby else ""
     schema = source.schema
     report = Report(
-        *(source.address, f"PostgreSQL {source.server_version}{standby}", schema.variant, schema.ids, schema.notes),
-        decisions.mode,
-        decisions.choices,
+        source=source.address,
+        server=f"PostgreSQL {source.server_version}{standby}",
+        variant=schema.variant,
+        ids=schema.ids,
+        notes=[*schema.notes],
+        decisions=decisions,
     )
-
-    def read_frame(snapshot: Snapshot) -> tuple[list[SourceTag], list[SourceList], int]:
-        [(_, iovs)] = snapshot.rows("source_greatest_id")
-        tags = read_tags(snapshot)
-        lists = read_lists(snapshot)
-        types = read_types(snapshot)
-        [(orphaned_iovs, orphaned_lists, described)] = snapshot.rows("source_orphans")
-        if described:
-            report.notes.append(f"IOVs with a description, which is not taken over: {described:,}.")
-        if orphans := orphaned_iovs + orphaned_lists:
-            examples = [f"{orphaned_iovs:,} IOVs and {orphaned_lists:,} payload lists: they count as detached"]
-            report.add("orphan", orphans, examples, is_decided=True)
-        report.numbers = {
-            "global tags": len(tags),
-            "payload types": len(types),
-            "payload lists": len(lists),
-            "IOVs": iovs,
-        }
-        if unknown := set(only) - {tag.name for tag in tags}:
-            raise InvalidInputError(f"the source has no global tag {quoted(min(unknown))}")
-        wanted = [tag for tag in tags if not only or tag.name in only]
-        used = {item.payload_type for item in lists if not only or item.tag_id in {tag.id for tag in wanted}}
-        _check_names(report, decisions, "payload type", [item.name for item in types if not only or item.name in used])
-        return wanted, lists, iovs
-
-    tags, lists, total = source.read(read_frame)
-    _check_names(report, decisions, "global tag", [tag.name for tag in tags])
+    tags, lists, types = source.read(lambda snapshot: (read_tags(snapshot), read_lists(snapshot), read_types(snapshot)))
+    [(_, total)] = source.read(lambda snapshot: snapshot.rows("source_greatest_id"))
+    report.numbers = {
+        "global tags": len(tags),
+        "payload types": len(types),
+        "payload lists": len(lists),
+        "IOVs": total,
+    }
+    [(orphaned_iovs, orphaned_lists, described)] = source.read(lambda snapshot: snapshot.rows("source_orphans"))
+    if described:
+        report.notes.append(f"IOVs with a description, which is not taken over: {described:,}.")
+    if orphans := orphaned_iovs + orphaned_lists:
+        example = f"{orphaned_iovs:,} IOVs and {orphaned_lists:,} payload lists: they count as detached"
+        report.add("orphan", orphans, [example])
+    if unknown := set(only) - {tag.name for tag in tags}:
+        raise InvalidInputError(f"the source has no global tag {quoted(min(unknown))}")
+    if only:
+        tags = [tag for tag in tags if tag.name in only]
+        ids = {tag.id for tag in tags}
+        used = {item.payload_type for item in lists if item.tag_id in ids}
+        types = [item for item in types if item.name in used]
+    _check_names(report, "payload type", [item.name for item in types])
+    _check_names(report, "global tag", [tag.name for tag in tags])
     for tag in tags:
-        _check_status(report, decisions, tag)
-    done = 0
-    hashes: Counter[str] = Counter()
+        _check_status(report, tag)
+    hashes: set[str] = set()
     counts: dict[str, Counter[str]] = {}
-    grouped = by_tag(lists)
+    lists_of_tags: defaultdict[int | None, list[SourceList]] = defaultdict(list)
+    for item in lists:
+        lists_of_tags[item.tag_id].append(item)
     groups: list[SourceTag | None] = [*tags] if only else [*tags, None]
     for group in groups:
-        here = grouped.get(group.id if group else None, [])
-        known = {kind for kind, fault in report.faults.items() if len(fault.examples) >= EXAMPLES}
-
-        def show(read: int, done: int = done) -> None:
-            progress(done + read, total)
-
-        rows = source.read(partial(_Rows, decisions, group, here, known, show))
-        _check_lists(report, decisions, group, here)
+        here = lists_of_tags[group.id if group else None]
+        rows = source.read(partial(_Rows, report, group, here, lambda count: progress(count, total)))
+        _check_lists(report, group, here)
         rows.add_to(report)
         count = counts.setdefault((group.status or "no status") if group else "lists without a tag", Counter())
         count.update({"global tags": int(group is not None), "payload lists": len(here)})
-        for item in rows.found.values():
-            done += item.count
-            count["IOVs"] += item.count
-            report.shareable_iovs += item.attached if item.attached and hashes[item.rows_hash] else 0
-            hashes[item.rows_hash] += 1
+        for summary in rows.found.values():
+            count["IOVs"] += summary.count
+            if summary.rows_hash in hashes:
+                report.shareable_iovs += summary.attached
+            hashes.add(summary.rows_hash)
     report.statuses = [{"status": status, **count} for status, count in counts.items()]
     if not only:
-        _add_detached(report, decisions, source.read(lambda snapshot: detached_summary(snapshot, decisions)))
+        _add_detached(report, source.read(lambda snapshot: detached_summary(snapshot, decisions)))
     report.faults = {kind: report.faults[kind] for kind in MEANINGS if kind in report.faults}
     return report
 
 
-def _check_names(report: Report, decisions: Decisions, kind: str, names: Sequence[str]) -> None:
+def _check_names(report: Report, kind: str, names: Sequence[str]) -> None:
     taken: set[str] = set()
     for old in names:
-        new = old if kind == "payload list" else decisions.name(kind, old)
+        new = old if kind == "payload list" else report.decisions.name(kind, old)
         if kind == "payload list":
-            fault = "too long" if len(new) > LIST_NAME_LENGTH else "/" if "/" in new or not new.isprintable() else ""
+            is_bad = len(new) > LIST_NAME_LENGTH or "/" in new or not new.isprintable()
         else:
-            fault = name_fault(new, settings.CDB_NAME_PATTERN)
-        if new in taken:
-            fault = fault or "the name is there already"
-        if fault:
-            report.add("bad_name", 1, [f"{kind} {quoted(old)}"], is_decided=False, option="--rename-bad-names")
+            is_bad = bool(name_fault(new, settings.CDB_NAME_PATTERN))
+        if is_bad or new in taken:
+            report.add("bad_name", 1, [f"{kind} {quoted(old)}"], option="--rename-bad-names", is_decided=False)
             new = _suggestion(new, taken)
             report.bad_names.append((kind, old, new))
         taken.add(new)
@@ -242,43 +256,34 @@ def _suggestion(name: str, taken: set[str]) -> str:
     return found
 
 
-def _check_status(report: Report, decisions: Decisions, tag: SourceTag) -> None:
-    if tag.status == Status.FROZEN and tag.status not in decisions.statuses:
-        choice = FAULT_CHOICES["frozen_tag"]
-        is_decided = decisions.choice(choice.name) is not None
-        report.add("frozen_tag", 1, [tag.name], is_decided=is_decided, option=choice.option)
+def _check_status(report: Report, tag: SourceTag) -> None:
+    statuses = report.decisions.statuses
+    if tag.status == Status.FROZEN and tag.status not in statuses:
+        report.add("frozen_tag", 1, [tag.name])
     if tag.status not in list(Status):
-        is_decided = (tag.status or "") in decisions.statuses
-        report.unknown_statuses = sorted({*report.unknown_statuses, tag.status or ""})
-        example = [f"{tag.name}: {quoted(tag.status or '')}"]
-        report.add("unknown_status", 1, example, is_decided=is_decided, option="--map-status STATUS=…")
+        status = tag.status or ""
+        report.unknown_statuses = sorted({*report.unknown_statuses, status})
+        example = f"{tag.name}: {quoted(status)}"
+        report.add("unknown_status", 1, [example], option="--map-status STATUS=…", is_decided=status in statuses)
 
 
-def _check_lists(report: Report, decisions: Decisions, tag: SourceTag | None, lists: Sequence[SourceList]) -> None:
-    _check_names(
-        report, decisions, "payload list", [decisions.list_name(item.name, item.payload_type) for item in lists]
-    )
+def _check_lists(report: Report, tag: SourceTag | None, lists: Sequence[SourceList]) -> None:
+    _check_names(report, "payload list", [report.decisions.list_name(item.name, item.payload_type) for item in lists])
     for item in lists:
         if item.payload_type is None:
             report.add("no_type", 1, [item.name], is_decided=False)
         if tag is None:
-            report.add("detached_list", 1, [item.name], is_decided=True, option=FAULT_CHOICES["detached_iov"].option)
+            report.add("detached_list", 1, [item.name], option=FAULT_CHOICES["detached_iov"].option)
         elif not item.stays:
-            choice = FAULT_CHOICES["two_lists"]
-            decided = decisions.decides("two_lists")
-            report.add("two_lists", 1, [f"{tag.name}: {item.name}"], is_decided=decided, option=choice.option)
+            report.add("two_lists", 1, [f"{tag.name}: {item.name}"])
 
 
-def _add_detached(report: Report, decisions: Decisions, summary: Summary) -> None:
+def _add_detached(report: Report, summary: Summary) -> None:
     if summary.count:
-        option = FAULT_CHOICES["detached_iov"].option
-        report.add("detached_iov", summary.count, is_decided=True, option=option)
+        report.add("detached_iov", summary.count)
         report.statuses.append({"status": "IOVs without a list", "IOVs": summary.count})
     if summary.faults["bad_revision"]:
-        option = FAULT_CHOICES["bad_revision"].option
-        report.add(
-            "bad_revision", summary.faults["bad_revision"], is_decided=decisions.decides("bad_revision"), option=option
-        )
+        report.add("bad_revision", summary.faults["bad_revision"])
 
 
 class _Rows:
@@ -286,28 +291,21 @@ class _Rows:
 
     def __init__(
         self,
-        decisions: Decisions,
+        report: Report,
         tag: SourceTag | None,
         lists: Sequence[SourceList],
-        known: Collection[str],
         progress: Callable[[int], object],
         snapshot: Snapshot,
     ) -> None:
-        """Of faults that are `known`, no examples are read. `progress` gets the number of rows that were read so far."""
-        self.decisions, self.snapshot = decisions, snapshot
+        """Of faults with enough examples in the report, no more are read."""
+        self.decisions, self.snapshot = report.decisions, snapshot
         self.names = {item.id: item.name for item in lists}
-        read = 0
-
-        def show(count: int) -> None:
-            nonlocal read
-            read += count
-            progress(read)
-
-        self.found = summaries(snapshot, list(self.names), decisions, show)
+        self.found = summaries(snapshot, list(self.names), report.decisions, progress)
         self.totals: Counter[str] = Counter()
         for summary in self.found.values():
             self.totals.update(summary.faults)
-        wanted = [kind for kind, count in self.totals.items() if count and kind not in known]
+        told = {kind for kind, fault in report.faults.items() if len(fault.examples) >= EXAMPLES}
+        wanted = [kind for kind, count in self.totals.items() if count and kind not in told]
         self.examples = {kind: self._examples(kind) for kind in wanted}
         self.changed_answers: list[ChangedAnswer] = []
         for list_id, summary in self.found.items():
@@ -322,18 +320,7 @@ class _Rows:
         """Add what was found to a report."""
         for kind, count in self.totals.items():
             if count:
-                choice = FAULT_CHOICES.get(kind)
-                is_decided = self.decisions.decides(kind)
-                option = choice.option if choice else ""
-                report.add(kind, count, self.examples.get(kind, []), is_decided=is_decided, option=option)
-        report.mode_hints = [
-            f"{report.faults[kind].count:,} {MEANINGS[kind]}: {hint}"
-            for kind, hint in (
-                ("empty", "if they are many, an end is probably the last moment (discrete)"),
-                ("open_at_major", "in discrete mode this is the end of a run"),
-            )
-            if kind in report.faults
-        ]
+                report.add(kind, count, self.examples.get(kind, []))
         report.changed_answers += self.changed_answers
 
     def _examples(self, kind: str) -> list[str]:

@@ -46,7 +46,7 @@ def as_text(report: Report) -> list[str]:
         if len(report.changed_answers) > len(shown):
             lines.append(f"  and {len(report.changed_answers) - len(shown):,} more (--json and --html have all)")
     lines.append("")
-    if report.mode_hints and not report.mode:
+    if report.mode_hints and not report.decisions.mode:
         lines += ["Hints about the mode:", *(f"  {hint}" for hint in report.mode_hints)]
     if report.missing:
         lines += ["Decisions that a copy needs (--draft FILE writes a file with all of them):"]
@@ -75,7 +75,9 @@ def as_json(report: Report) -> dict[str, Any]:
     """The report as a JSON object."""
     return dataclasses.asdict(report) | {
         "faults": [dataclasses.asdict(fault) | {"meaning": fault.meaning} for fault in report.faults.values()],
+        "decisions": report.decisions.as_json(),
         "missing": report.missing,
+        "mode_hints": report.mode_hints,
         "estimate": {"seconds": report.seconds, "gigabytes": round(report.gigabytes, 2)},
     }
 
@@ -95,7 +97,7 @@ def draft(report: Report, names_file: str) -> str:
         "",
         "# Whether an end is the first moment after an interval (continuous) or the last one in it (discrete).",
         *(f"#   {hint}" for hint in report.mode_hints),
-        f'mode = "{report.mode}"' if report.mode else '# mode = "continuous"',
+        f'mode = "{report.decisions.mode}"' if report.decisions.mode else '# mode = "continuous"',
         "",
         "# Whether payload lists with the same rows share them; it saves space, and the rows have the same ids then.",
         "share = false",
@@ -104,7 +106,7 @@ def draft(report: Report, names_file: str) -> str:
         count = sum(fault.count for fault in report.faults.values() if fault.option == choice.option)
         found = f"found: {count:,}" if count else "none found"
         lines += ["", f"# {choice.help[0].upper()}{choice.help[1:]} ({found})."]
-        given = report.choices.get(choice.name)
+        given = report.decisions.choices.get(choice.name)
         lines += [f'{"" if value == given else "# "}{choice.name} = "{value}"' for value in choice.values]
     if report.unknown_statuses:
         lines += ["", "# What each status of global tags is here: unlocked, locked or frozen.", "[statuses]"]

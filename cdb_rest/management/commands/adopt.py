@@ -169,9 +169,9 @@ class Command(BaseCommand):
     def _read(self, source: Source, decisions: Decisions, only: list[str]) -> Report:
         with tqdm(unit="IOV", unit_scale=True, desc="report", disable=None, leave=False) as bar:
 
-            def progress(done: int, total: int) -> None:
+            def progress(count: int, total: int) -> None:
                 bar.total = total
-                bar.update(done - bar.n)
+                bar.update(count)
 
             return make_report(source, decisions, only=only, progress=progress)
 
