@@ -117,11 +117,14 @@ def read_lists(snapshot: Snapshot, tag_id: int | None = None) -> list[SourceList
 
 
 def summaries(
-    snapshot: Snapshot, list_ids: Sequence[int], decisions: Decisions, progress: Callable[[int], object]
+    snapshot: Snapshot,
+    lists: Sequence[SourceList],
+    decisions: Decisions,
+    progress: Callable[[int], object] = lambda count: None,
 ) -> dict[int, Summary]:
-    """The summary of each payload list. `progress` gets the number of rows of each batch."""
+    """The summary of each payload list by its id. `progress` gets the number of rows of each batch."""
     found = {}
-    for batch in batches(list_ids):
+    for batch in batches([item.id for item in lists]):
         for row in snapshot.rows("source_summary", {"list_ids": batch} | decisions.parameters):
             found[row[0]] = _summary(row)
         progress(sum(found[list_id].count for list_id in batch))

@@ -150,13 +150,10 @@ def _copy_detached(copy: Copy, snapshot: Snapshot) -> None:
     """Copy the lists without a tag and the IOVs without a list. Lists that were copied with a tag stay there until an update."""
     known = set(copy.adoption.lists.values_list("source_id", flat=True))
     lists = [item for item in read_lists(snapshot) if item.tag_id is None and item.id not in known]
-    found = summaries(snapshot, [item.id for item in lists], copy.decisions, lambda count: None)
+    found = summaries(snapshot, lists, copy.decisions)
     check_decided(copy, lists, found)
-    made = create_lists(copy, lists, found, None)
-    copy_rows(copy, snapshot, None, found, made)
     changes = Changes()
-    for payload_list in PayloadList.objects.filter(id__in=[item.id for item in made.values()]):
-        changes.of_list(payload_list)
+    made = add_lists(copy, snapshot, lists, found, None, changes)
     changes.record(ChangeAction.ADOPT, BY_ADOPT)
     note_lists(copy, found, made)
     load_detached(copy, snapshot)
@@ -219,7 +216,25 @@ def create_tag(copy: Copy, tag: SourceTag) -> GlobalTag:
     )
 
 
-def create_lists(
+def add_lists(
+    copy: Copy,
+    snapshot: Snapshot,
+    lists: Sequence[SourceList],
+    found: dict[int, Summary],
+    tag: GlobalTag | None,
+    changes: Changes,
+) -> dict[int, PayloadList]:
+    """Copy lists with their rows into a tag (None: into none), and add them to the changes. Returns them by id in the source."""
+    made = _create_lists(copy, lists, found, tag)
+    _copy_rows(copy, snapshot, tag.name if tag else None, found, made)
+    for payload_list in PayloadList.objects.filter(id__in=[item.id for item in made.values()]):
+        if payload_list.global_tag_id is not None:
+            changes.attach(payload_list, payload_list.global_tag_id)
+        changes.of_list(payload_list)
+    return made
+
+
+def _create_lists(
     copy: Copy, lists: Sequence[SourceList], found: dict[int, Summary], tag: GlobalTag | None
 ) -> dict[int, PayloadList]:
     """Create the copies of lists, without rows, by their id in the source. With `share`, lists with equal rows share them."""
@@ -271,7 +286,7 @@ def _base(copy: Copy, summary: Summary) -> PayloadList | None:
     return None
 
 
-def copy_rows(
+def _copy_rows(
     copy: Copy, snapshot: Snapshot, tag: str | None, found: dict[int, Summary], made: dict[int, PayloadList]
 ) -> None:
     """Copy the rows of new lists that do not share those of others, in parts of about `ROWS_AT_ONCE`."""

@@ -300,7 +300,7 @@ class _Rows:
         """Of faults with enough examples in the report, no more are read."""
         self.decisions, self.snapshot = report.decisions, snapshot
         self.names = {item.id: item.name for item in lists}
-        self.found = summaries(snapshot, list(self.names), report.decisions, progress)
+        self.found = summaries(snapshot, lists, report.decisions, progress)
         self.totals: Counter[str] = Counter()
         for summary in self.found.values():
             self.totals.update(summary.faults)

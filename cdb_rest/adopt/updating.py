@@ -23,10 +23,9 @@ from cdb_rest.adopt.contents import (
 from cdb_rest.adopt.copying import (
     BY_ADOPT,
     Copy,
+    add_lists,
     check_decided,
-    copy_rows,
     copy_types,
-    create_lists,
     create_tag,
     finish,
     insert_loaded,
@@ -121,9 +120,9 @@ def update(copy: Copy, only: Collection[str] = ()) -> Updated:
     is_whole = copy.adoption.finished is not None and copy.adoption.keeps_ids and not only
     others: dict[int, str | None] = {}
 
-    def attempt(name: str, done: list[str], change: partial[bool]) -> None:
+    def attempt(name: str, done: list[str], change: Callable[[Snapshot], bool]) -> None:
         try:
-            if change():
+            if copy.source.read(change):
                 here = copy.decisions.name("global tag", name)
                 done.append(name if here == name else f"{name} (here {here})")
         except (SourceError, DatabaseUnavailableError):
@@ -131,22 +130,18 @@ def update(copy: Copy, only: Collection[str] = ()) -> Updated:
         except (_ConflictError, CdbError) as error:
             result.conflicts[name] = str(error)
 
-    for source_id in [*adopted.keys() - tags.keys()]:
-        change = partial(_delete_tag, copy, adopted[source_id])
-        attempt(adopted[source_id].source_name, result.deleted, partial(copy.source.read, change))
+    for source_id in sorted(adopted.keys() - tags.keys()):
+        attempt(adopted[source_id].source_name, result.deleted, partial(_delete_tag, copy, adopted[source_id]))
     if is_whole:
-        attempt("payload types", [], partial(copy.source.read, partial(copy_types, copy)))
+        attempt("payload types", [], partial(copy_types, copy))
     for source_id, tag in tags.items():
         if source_id in adopted:
-            change = partial(update_tag, copy, tag, adopted[source_id], others)
-            attempt(tag.name, result.changed, partial(copy.source.read, change))
+            attempt(tag.name, result.changed, partial(update_tag, copy, tag, adopted[source_id], others))
         elif is_whole:
-            change = partial(add_tag, copy, tag, others)
-            attempt(tag.name, result.added, partial(copy.source.read, change))
+            attempt(tag.name, result.added, partial(add_tag, copy, tag, others))
     if is_whole and copy.keeps_detached:
         kept = [copy.decisions.name("global tag", name) for name in result.conflicts]
-        change = partial(update_detached, copy, others, kept)
-        attempt("what is in no tag", [], partial(copy.source.read, change))
+        attempt("what is in no tag", [], partial(update_detached, copy, others, kept))
     return result
 
 
@@ -182,7 +177,7 @@ def _read_lists(
 ) -> tuple[list[SourceList], dict[int, Summary]]:
     """The lists of a tag that are taken over, with their rows. Raises `InvalidInputError` if a decision is missing."""
     lists = read_lists(snapshot, tag.id)
-    found = summaries(snapshot, [item.id for item in lists], copy.decisions, progress)
+    found = summaries(snapshot, lists, copy.decisions, progress)
     check_decided(copy, lists, found)
     return [item for item in lists if item.stays or copy.keeps_detached], found
 
@@ -323,7 +318,7 @@ class _Lists:
                 )
             self._update_list(item, known[item.id], payload_list)
         if new:
-            self._add(new)
+            self.made = add_lists(self.copy, self.snapshot, new, self.found, self.tag, self.changes)
         return bool(leaving or self.made or self.changed)
 
     def _check_owners(self, tag_ids: Collection[int | None]) -> None:
@@ -384,14 +379,6 @@ class _Lists:
             with connection.cursor() as cursor:
                 cursor.execute(TAKE_OVER_TIMES, values)
 
-    def _add(self, lists: Sequence[SourceList]) -> None:
-        self.made = create_lists(self.copy, lists, self.found, self.tag)
-        copy_rows(self.copy, self.snapshot, self.tag.name if self.tag else None, self.found, self.made)
-        for payload_list in PayloadList.objects.filter(id__in=[item.id for item in self.made.values()]):
-            if payload_list.global_tag_id is not None:
-                self.changes.attach(payload_list, payload_list.global_tag_id)
-            self.changes.of_list(payload_list)
-
     def record(self, source: SourceTag | None) -> None:
         """Record the changes, and what was adopted: `source` (None: no tag) and the lists."""
         revisions = self.changes.record(ChangeAction.ADOPT, BY_ADOPT)
@@ -416,7 +403,7 @@ def update_detached(copy: Copy, others: dict[int, str | None], kept: Sequence[st
     in_tags = PayloadList.objects.exclude(global_tag=None).values("id")
     left_alone = set(copy.adoption.lists.filter(list_id__in=in_tags).values_list("source_id", flat=True))
     lists = [item for item in every if item.tag_id is None and item.id not in left_alone]
-    found = summaries(snapshot, [item.id for item in lists], copy.decisions, partial(copy.progress, "without a tag"))
+    found = summaries(snapshot, lists, copy.decisions, partial(copy.progress, "without a tag"))
     check_decided(copy, lists, found)
     changes = Changes()
     update = _Lists(copy, snapshot, None, found, changes)

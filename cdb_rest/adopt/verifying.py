@@ -97,7 +97,7 @@ def _verify_tag(copy: Copy, adopted: AdoptedTag, snapshot: Snapshot) -> Verifica
         result.explain(["deleted here"])
         return result
     lists = read_lists(snapshot, adopted.source_id)
-    found = summaries(snapshot, [item.id for item in lists], copy.decisions, partial(copy.progress, here.name))
+    found = summaries(snapshot, lists, copy.decisions, partial(copy.progress, here.name))
     own = {item.payload_type.name: item for item in here.payload_lists.select_related("payload_type")}
     hashes = _own_hashes([item.id for item in own.values()])
     changed_here = ["changed here since"] if here.revision != adopted.revision else []
@@ -265,9 +265,9 @@ def _explain(
     by_type: dict[str, list[SourceList]] = {}
     for item in lists:
         by_type.setdefault(copy.decisions.name("payload type", item.payload_type or ""), []).append(item)
-    ids = [item.id for name in differing for item in by_type.get(name, [])]
-    found = summaries(snapshot, ids, copy.decisions, lambda count: None)
-    values = {"list_ids": ids, "moment": moment.combined} | copy.decisions.parameters
+    asked = [item for name in differing for item in by_type.get(name, [])]
+    found = summaries(snapshot, asked, copy.decisions)
+    values = {"list_ids": [item.id for item in asked], "moment": moment.combined} | copy.decisions.parameters
     stored = {*snapshot.rows("source_stored_answers", values)}
     for name in differing:
         items = by_type.get(name, [])

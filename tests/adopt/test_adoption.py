@@ -207,6 +207,16 @@ def test_a_new_name_can_be_replaced_until_the_tag_is_copied(scratch, emptied):
         update_with("third")
 
 
+def test_an_update_leaves_out_the_lists_that_the_copy_has_left_out(scratch, emptied):
+    database = OldDatabase(scratch).create()
+    tag = database.tag("online")
+    for _ in range(2):
+        database.iov(database.payload_list("Pedestals", tag), (0, 0))
+    copy = adopted(database, decisions_of({"two_lists": "newest", "detached": "drop"}))
+    assert not update(copy)
+    assert PayloadList.objects.count() == 1
+
+
 def test_an_update_leaves_a_frozen_tag_alone_whose_lists_went_elsewhere(scratch, emptied):
     database = OldDatabase(scratch).create()
     frozen, other = database.tag("physics", "frozen"), database.tag("calibration")
