@@ -10,7 +10,7 @@ import json
 import random
 import urllib.error
 import urllib.request
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -36,6 +36,8 @@ RANDOM_ROW = named_sql.load("random_start")
 OWN_ANSWER = named_sql.load("own_answer")
 DIFFERENCES_SHOWN = 10
 HTTP_SECONDS = 60
+# In the place of the URL, if no payload is found.
+NOTHING = ("nothing",)
 # Rows as tuples: URL, checksum, size, interval (four numbers), revision.
 Row = tuple[Any, ...]
 
@@ -176,7 +178,7 @@ def _differences(copy: Copy, snapshot: Snapshot, item: SourceList, ours: Payload
 
 
 def _shown(row: Row | None) -> str:
-    return "nothing" if row is None else f"{row[0]} [({row[3]}, {row[4]}), ({row[5]}, {row[6]}))"
+    return NOTHING[0] if row is None else f"{row[0]} [({row[3]}, {row[4]}), ({row[5]}, {row[6]}))"
 
 
 def _own_rows(ours: PayloadList) -> Iterator[Row]:
@@ -191,8 +193,8 @@ def verify_against(copy: Copy, url: str, moments: int, result: Verification, sho
     if urlsplit(url).scheme not in ("http", "https"):
         raise SourceError("--against must be an http or https URL")
     base = url.rstrip("/") if "cdb_rest" in urlsplit(url).path else f"{url.rstrip('/')}/api/cdb_rest"
-    tags = [item for item in copy.adoption.tags.all() if GlobalTag.objects.filter(id=item.tag_id).exists()]
-    tags = [item for item in tags if PayloadList.objects.filter(global_tag=item.tag_id, iov_count__gt=0).exists()]
+    with_iovs = PayloadList.objects.filter(global_tag__isnull=False, iov_count__gt=0).values("global_tag")
+    tags = [*copy.adoption.tags.filter(tag_id__in=with_iovs)]
     if not tags:
         raise SourceError("no adopted tag has IOVs, so there is nothing to ask")
     for _ in range(moments):
@@ -202,15 +204,19 @@ def verify_against(copy: Copy, url: str, moments: int, result: Verification, sho
         result.asked += 1
         show(1)
         here = GlobalTag.objects.get(id=adopted.tag_id)
-        own = {row[0]: row[1:] for row in _own_answer(here.name, moment, copy.decisions.mode)}
-        old = {copy.decisions.name("payload type", str(row[0])): row for row in answer}
-        differing = [name for name in sorted(own.keys() | old.keys()) if not _is_same(old.get(name), own.get(name))]
+        old = {copy.decisions.name("payload type", str(row[0])): _url_and_start(row) for row in answer}
+        own = {row[0]: _url_and_start(row) for row in _own_answer(here.name, moment, copy.decisions.mode)}
+        differing = {
+            name: (old.get(name, NOTHING)[0], own.get(name, NOTHING)[0])
+            for name in sorted(old.keys() | own.keys())
+            if old.get(name) != own.get(name)
+        }
         if not differing:
             result.equal += 1
         elif here.revision != adopted.revision:
             result.explain(["changed here since"])
         else:
-            copy.source.read(partial(_explain, copy, adopted, moment, old, own, differing, result))
+            result.add(copy.source.read(partial(_explain, copy, adopted, moment, differing)))
 
 
 def _random_moment(tag_id: int) -> Moment:
@@ -242,51 +248,43 @@ def _own_answer(tag: str, moment: Moment, mode: str) -> list[list[Any]]:
     return json.loads(text or "[]")  # type: ignore[no-any-return]
 
 
-def _is_same(old: Sequence[Any] | None, new: Sequence[Any] | None) -> bool:
-    """Whether two rows of answers have the same payload and start. Old services send fewer columns."""
-    if old is None or new is None:
-        return old is None and new is None
-    start = [*old[4:6]] if len(old) >= 8 else [*old[-4:-2]]
-    return old[1] == new[0] and start == list(new[3:5])
+def _url_and_start(row: Sequence[Any]) -> tuple[Any, ...]:
+    """The URL and the start of the IOV in a row of an answer. Older services send fewer columns."""
+    return (row[1], *(row[4:6] if len(row) >= 8 else row[-4:-2]))
 
 
 def _explain(
-    copy: Copy,
-    adopted: AdoptedTag,
-    moment: Moment,
-    old: dict[str, list[Any]],
-    own: dict[str, list[Any]],
-    differing: Sequence[str],
-    result: Verification,
-    snapshot: Snapshot,
-) -> None:
-    """Find out why answers over HTTP differ: a decision about the list, or its stored comb_iov."""
-    lists = read_lists(snapshot, adopted.source_id)
-    by_type: dict[str, list[SourceList]] = {}
-    for item in lists:
-        by_type.setdefault(copy.decisions.name("payload type", item.payload_type or ""), []).append(item)
-    asked = [item for name in differing for item in by_type.get(name, [])]
+    copy: Copy, adopted: AdoptedTag, moment: Moment, differing: dict[str, tuple[str, str]], snapshot: Snapshot
+) -> Verification:
+    """Find out why answers over HTTP differ: a decision about the list, or its stored comb_iov.
+
+    `differing` has the old and the new URL by payload type.
+    """
+    result = Verification()
+    by_type: defaultdict[str, list[SourceList]] = defaultdict(list)
+    for item in read_lists(snapshot, adopted.source_id):
+        by_type[copy.decisions.name("payload type", item.payload_type or "")].append(item)
+    asked = [item for name in differing for item in by_type[name]]
     found = summaries(snapshot, asked, copy.decisions)
     values = {"list_ids": [item.id for item in asked], "moment": moment.combined} | copy.decisions.parameters
     stored = {*snapshot.rows("source_stored_answers", values)}
-    for name in differing:
-        items = by_type.get(name, [])
+    for name, (before, after) in differing.items():
+        items = by_type[name]
         reasons = _reasons(copy, [found[item.id] for item in items])
         if len(items) > 1:
             reasons.append("two_lists")
-        if name in old:
-            is_stored = any((item.id, old[name][1]) in stored for item in items)
-        else:
+        if (before,) == NOTHING:
             is_stored = not any(item.id == list_id for list_id, _ in stored for item in items)
+        else:
+            is_stored = any((item.id, before) in stored for item in items)
         if not is_stored:
             # The old service does not answer from these rows.
             reasons = []
         if reasons:
             result.explain(reasons)
         else:
-            before = old[name][1] if name in old else "nothing"
-            after = own[name][0] if name in own else "nothing"
             result.fail(f"{adopted.source_name}, {name} at {moment} over HTTP: {before} -> {after}")
+    return result
 
 
 def _reasons(copy: Copy, found: Sequence[Summary]) -> list[str]:
