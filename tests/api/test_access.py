@@ -125,15 +125,6 @@ def test_every_view_that_writes_declares_a_role():
         assert has_writes == (route.writes is not None or bool(route.reads_by_post)), route
 
 
-def test_every_route_that_writes_has_a_test():
-    paths = [request(MINE, {MINE: 1, "detached": 1})[1] for _, request in WRITES.values()]
-    paths += [request[1] for _, request in OTHER_WRITES.values()]
-    tested = {path.split("/")[0] if path != "payload-iovs/insert" else path for path in paths}
-    for route in ROUTES:
-        if route.writes is not None:
-            assert {route.paths[0].split("/")[0], route.paths[0]} & tested, route.paths
-
-
 @mark.parametrize("write", ["lock", "create", "clone", "revert", "delete"])
 def test_a_manager_of_some_payload_types_cannot_change_a_whole_tag(api, ids, login, write):
     _, request = WRITES[write]

@@ -3,7 +3,6 @@
 import ast
 import json
 import re
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -76,12 +75,6 @@ def test_every_statement_is_used(name):
 
 def test_the_readme_is_short():
     assert len(read("README.md").splitlines()) <= 120
-
-
-def test_make_help_lists_every_target():
-    makefile = read("Makefile")
-    targets = re.findall(r"^([a-z-]+):(.*)$", makefile, re.MULTILINE)
-    assert all("##" in rest for _, rest in targets)
 
 
 def test_links_between_documents_lead_somewhere():
@@ -164,19 +157,11 @@ def test_the_application_has_every_setting_by_its_name_and_the_signing_key_only_
 pytestmark = pytest.mark.xdist_group("site")
 
 
-def build(source, site):
-    return subprocess.run(
-        [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going", source, site],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
-
-
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     directory = tmp_path_factory.mktemp("site")
-    done = build(ROOT / "docs", directory)
+    command = [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going", ROOT / "docs", directory]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return directory
 
@@ -194,11 +179,3 @@ def test_it_has_the_openapi_description_and_what_displays_it(site):
     assert '"/api/cdb_rest/payloadiovs/": {' in (site / "openapi" / "openapi.js").read_text()
     for name in re.findall(r'"(openapi/[^"]+)"', (site / "openapi.html").read_text()):
         assert (site / name).stat().st_size > 1000
-
-
-def test_a_link_that_leads_nowhere_is_an_error(tmp_path):
-    (tmp_path / "docs").mkdir()
-    shutil.copy(ROOT / "docs" / "conf.py", tmp_path / "docs")
-    (tmp_path / "docs" / "index.md").write_text("# Title\n\n[gone](gone.md), [here](index.md#nowhere)\n")
-    done = build(tmp_path / "docs", tmp_path / "site")
-    assert done.returncode and "gone" in done.stderr and "nowhere" in done.stderr

@@ -13,7 +13,6 @@ import pytest
 
 from cdb.env import ROOT
 from loadtests import wrk
-from loadtests.harness import in_turns, ratios
 from tests.programs import needs
 
 BODY = b"[]"
@@ -50,14 +49,6 @@ def test_the_loop_counts_what_the_server_counts(status):
     assert found["requests"] > 50 and found["errors"] == (0 if status == 200 else found["requests"])
     assert found["statuses"].get(404, 0) == (0 if status == 200 else found["requests"])
     assert found["rate"] > 0 and 0 < found["p50"] <= found["p99"] <= found["max"]
-
-
-def test_ratios_compare_medians_of_rounds_in_turns():
-    order = [what for _, what in in_turns("ab", 3)]
-    assert order == list("abbaab")
-    rounds = pandas.DataFrame({"what": order, "rate": [1, 10, 20, 2, 3, 30]})
-    found = ratios(rounds, "rate", "a")
-    assert found.set_index("what")["÷ a"].to_dict() == {"a": 1, "b": 10}
 
 
 @needs("nginx")

@@ -39,15 +39,6 @@ STEP = '[[steps]]\nname = "{n} of {route}"\nusers = { SingleRequest = "{n}" }\n'
 MATRIX = STEP + 'each = { n = [1, 300, 5], route = ["a", "b"] }\noptions = { seconds = 60, route = "{route}" }\n'
 
 
-def test_a_table_with_lists_is_one_step_for_each_combination(load):
-    steps = load(MATRIX).steps
-    assert [step.name for step in steps] == [f"{n} of {route}" for n in (1, 300, 5) for route in "ab"]
-    assert [step.options["users"] for step in steps] == [1, 1, 300, 300, 5, 5]
-    assert {step.options["run-time"] for step in steps} == {"60s"}
-    quick = load(MATRIX, quick=True).steps
-    assert [(step.options["users"], step.options["run-time"]) for step in quick] == [(2, "3s")] * 2 + [(6, "3s")] * 2
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -1,7 +1,6 @@
 """The expected responses to lookups, compared with those of the service."""
 
 import json
-import random
 
 import pytest
 
@@ -13,7 +12,7 @@ from cdb_rest.scenarios.layouts import LAYOUTS
 from cdb_rest.scenarios.writer import write
 from cdb_rest.strategies import implementations
 from loadtests.content.expected import Expected
-from loadtests.content.moments import PATTERNS, drawing
+from loadtests.content.moments import drawing
 
 LARGEST = 2**63 - 1
 EDGES = [
@@ -58,32 +57,3 @@ def test_expected_response_equals_response_of_service(expect, settings, layout, 
             assert expected.fault(moment, body, as_objects=as_objects) is None
         rows += len(rows_of(expected, moment))
     assert rows > 100
-
-
-@pytest.mark.parametrize("layout", list(LAYOUTS))
-@pytest.mark.parametrize("pattern", PATTERNS)
-def test_patterns_draw_moments_with_data(expect, pattern, layout):
-    random.seed(1)
-    expected = expect("tiny", layout, 1)
-    draw = drawing(pattern, layout, expected.starts.last_major, fixed=Moment(7, 3), seed=1)
-    drawn = [draw() for _ in range(500)]
-    rows = [len(rows_of(expected, moment)) for moment in drawn]
-    assert all(0 <= part < 2**31 for moment in drawn for part in moment)
-    if pattern in ("first", "last", "fixed"):
-        only = {"first": Moment(0, 0), "last": Moment(2**31 - 1, 2**31 - 1), "fixed": Moment(7, 3)}[pattern]
-        assert set(drawn) == {only}
-    if pattern == "last":
-        assert set(rows) == {10}
-    if pattern == "random":
-        assert len(set(drawn)) > 400
-        assert sum(rows) / 500 > 7
-        assert (
-            layout == "random"
-            or max(moment.major for moment in drawn) == expected.starts.last_major
-            or len(set(drawn)) > 400
-        )
-    if pattern == "run-storm":
-        counts = sorted((drawn.count(moment) for moment in set(drawn)), reverse=True)
-        # By Zipf's law 171 of 500 for the newest of ten.
-        assert 5 <= len(counts) <= 10 and counts[0] > 120 and counts[0] > 3 * counts[-1]
-        assert sum(rows) / 500 > 5

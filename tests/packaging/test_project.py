@@ -55,9 +55,6 @@ def test_shellcheck_finds_no_fault(script):
     assert checked.returncode == 0, checked.stdout
 
 
-# The order that depends_on gives; podman-compose itself could wait for health checks with systemd alone.
-ORDER = ("primary", "standby", "migrate", "lookups", "others", "compiler", "nginx")
-ENDING = ("migrate",)
 SECRETS = {
     # With what shells, URLs and SQL take for their own.
     "POSTGRES_PASSWORD": "super 'user'",
@@ -74,16 +71,6 @@ def test_the_file_is_as_the_specification_of_compose_has_it():
     assert list(validator.iter_errors(document)) == []
     document["services"]["nginx"]["healthchek"] = {}
     assert list(validator.iter_errors(document))
-
-
-def test_the_order_of_the_test_is_that_of_the_file():
-    services = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
-    assert set(services) == set(ORDER)
-    for name, service in services.items():
-        for other, how in service.get("depends_on", {}).items():
-            assert ORDER.index(other) < ORDER.index(name)
-            completed = "service_completed_successfully" if other in ENDING else "service_healthy"
-            assert how["condition"] == completed
 
 
 @needs("podman")
