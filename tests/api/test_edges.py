@@ -29,10 +29,6 @@ def test_a_chunked_body_is_refused_clearly(api):
     api("POST", "pt", raw=b"", **{"Transfer-Encoding": "chunked"}).error(400, "length_required")
 
 
-def test_an_unknown_host_is_refused_in_json(api):
-    api.get("globalTags", host="evil.example").error(400, "bad_request")
-
-
 @pytest.mark.parametrize("debug", [False, True])
 def test_a_bug_is_500_in_json_and_logged(api, monkeypatch, caplog, settings, debug):
     settings.DEBUG = debug

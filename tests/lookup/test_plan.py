@@ -106,10 +106,3 @@ def test_the_function_runs_this_very_statement_and_plans_it_once():
 
     assert named_sql.load("lookup") % Same() in function_source()
     assert function_settings()["plan_cache_mode"] == "force_generic_plan"
-
-
-@pytest.mark.django_db
-def test_a_lookup_is_one_statement(api, build, django_assert_num_queries):
-    build.iov(build.list(build.tag()), (0, 0))
-    with django_assert_num_queries(1):
-        api.get("payloadiovs/?gtName=tag&majorIOV=1&minorIOV=1").ok()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cdb_rest.rules.errors import OverlapError
 from cdb_rest.rules.moment import AFTER_ALL, OPEN, Interval, Mode, Moment
-from cdb_rest.rules.timeline import Timeline, TimelineRow, plan_attach
+from cdb_rest.rules.timeline import Timeline, TimelineRow
 
 # Every moment of a small world, in order; the last one stands for all that is after it.
 WORLD = [Moment(major, minor) for major in range(4) for minor in (0, 1, OPEN)]
@@ -123,33 +123,6 @@ def test_a_request_to_a_protected_list_keeps_what_was_defined_before_it_in_whate
     assert all(online_from is not None and moment > online_from for moment in changed)
     # There, only open rows take over.
     assert not changed or changed == defined(before, changed[0])
-
-
-@pytest.mark.parametrize(
-    ("rows", "new", "expected"),
-    [
-        pytest.param([(2, 6)], (6, None), [], id="append after a closed end"),
-        pytest.param([(2, 6)], (0, 2), [], id="back-fill before the first"),
-        pytest.param([(0, 2), (4, 6)], (2, 4), [], id="fill a gap"),
-        pytest.param([(0, 6)], (4, 8), [((0, 6), [(0, 4)])], id="trim the one before"),
-        pytest.param([(0, None)], (4, None), [((0, None), [(0, 4)])], id="open after open"),
-        pytest.param([(0, 9)], (4, 6), [((0, 9), [(0, 4), (6, 9)])], id="split"),
-        pytest.param([(0, None)], (4, 6), [((0, None), [(0, 4), (6, None)])], id="split an open one"),
-        pytest.param([(4, 8)], (2, 6), [((4, 8), [(6, 8)])], id="move the start of the next"),
-        pytest.param([(2, 4), (4, 6)], (2, 6), [((2, 4), []), ((4, 6), [])], id="detach what is covered"),
-        pytest.param([(2, 6)], (2, 4), [((2, 6), [(4, 6)])], id="equal start, shorter"),
-        pytest.param([(2, 4)], (2, 6), [((2, 4), [])], id="equal start, longer"),
-        pytest.param([(2, None), (5, None)], (2, 4), [((2, None), [(4, None)])], id="hidden from 5 on"),
-        pytest.param(
-            [(2, None), (5, None)], (3, 5), [((2, None), [(2, 3)])], id="up to the next start: no second part"
-        ),
-        pytest.param([(2, None), (5, None)], (4, None), [((2, None), [(2, 4)]), ((5, None), [])], id="to the end"),
-    ],
-)
-def test_the_rows_that_an_attached_interval_cuts(rows, new, expected):
-    given_rows = [TimelineRow(None, interval(*row)) for row in rows]
-    cuts = [(cut.was, list(cut.rest)) for cut in plan_attach(interval(*new), given_rows)]
-    assert cuts == [(interval(*was), [interval(*piece) for piece in rest]) for was, rest in expected]
 
 
 def test_a_refusal_in_a_protected_list_names_the_row_and_both_intervals():

@@ -5,29 +5,9 @@ from html import unescape
 
 import pytest
 
-from cdb_rest.lookup.model import State
 from cdb_web import batches
-from cdb_web.batches import next_batch
 
 pytestmark = pytest.mark.django_db(transaction=True)
-SIZES = [("", 9), (" A", 3), ("B", 0), ("B ", 5), ("a", 2), ("b", 9), ("\u00e9", 1)]
-STATE = State("1", "unlocked", None)
-
-
-@pytest.mark.parametrize("most", [1, 3, 4, 100])
-def test_batches_have_all_names_once(monkeypatch, most):
-    monkeypatch.setattr(batches, "BATCH_ROWS", most)
-    query, names, dones = {}, [], []
-    while True:
-        batch = next_batch(query, SIZES, [STATE])
-        names += batch.names
-        dones.append(batch.done)
-        assert batch.total == len(SIZES) and batch.is_all == (len(batch.names) == len(SIZES)) and not batch.has_changed
-        if batch.after is None:
-            break
-        query = {"after": batch.after, "seen": batch.state}
-    assert names == [name for name, _ in SIZES] and dones[-1] == len(SIZES)
-    assert next_batch(query, SIZES, [State("2", "unlocked", None)]).has_changed == bool(query)
 
 
 @pytest.fixture

@@ -8,8 +8,6 @@ import pytest
 from django.core.management import call_command
 
 from cdb_rest.models import GlobalTag
-from cdb_web import lanes
-from cdb_web.lanes import lane
 from tests.api.helpers import insert
 from tests.conftest import ServiceClient
 
@@ -209,19 +207,6 @@ def test_a_timeline_has_differences_and_a_marker(api, tag):
     same = ServiceClient().get(f"{path}&against={int(before) + 1}&at=10,0").json()
     assert same["marker"] is None and same["lanes"]["Gain"]["differs"] == "0" * 10
     assert ServiceClient().get(f"{path}&rev={before}").json()["lanes"]["Gain"]["changes"] == "0100000000"
-
-
-def test_lanes_are_computed_once_for_a_state(api, tag, monkeypatch):
-    path = "/tags/tag/lanes?type=Gain&since=0,0&until=10,0&width=10"
-    computed = []
-    monkeypatch.setattr(lanes, "lane", lambda *arguments: computed.append(1) or lane(*arguments))
-    before, revision = ServiceClient().get(path).json(), api.get("globalTag/tag?light").headers["CDB-Revision"]
-    assert ServiceClient().get(path).json() == before and len(computed) == 1
-    insert(api, "later", [7, 0])
-    assert ServiceClient().get(path).json()["lanes"]["Gain"]["changes"] == "0100000100"
-    # The past has its own.
-    assert ServiceClient().get(f"{path}&rev={revision}").json() == before
-    assert ServiceClient().get(path.replace("width=10", "width=20")).json()["lanes"]["Gain"]["changes"] != "0100000100"
 
 
 def test_the_reason_names_the_change_and_what_it_replaced(browser, api, tag):

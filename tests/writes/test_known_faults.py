@@ -83,27 +83,6 @@ def test_a_locked_tag_accepts_no_overlap(api, build, gain, start, end):
     assert rows(api, gain) == [("old", (0, 0), (20, 0))]
 
 
-def test_a_locked_tag_grows_where_nothing_is_defined_and_online(api, build, gain):
-    build.iov(gain, (10, 0), (20, 0), url="old")
-    api.put("gt_change_status/tag/locked").ok()
-    attach(api, gain, (0, 0), (10, 0), "before").ok()
-    attach(api, gain, (30, 0), (OPEN, OPEN), "running").ok()
-    attach(api, gain, (22, 0), (25, 0), "gap").ok()
-    attach(api, gain, (40, 0), (OPEN, OPEN), "running on").ok()
-    attach(api, gain, (50, 0), (60, 0), "closed").error(409, "iov_overlap")
-    attach(api, gain, (35, 0), (OPEN, OPEN), "back").error(409, "iov_overlap")
-    assert [valid(api, major) for major in (0, 10, 20, 22, 25, 30, 39, 40)] == [
-        "before",
-        "old",
-        None,
-        "gap",
-        None,
-        "running",
-        "running",
-        "running on",
-    ]
-
-
 def test_a_frozen_tag_can_be_changed_in_no_way(api, build, gain):
     build.iov(gain, (0, 0), (10, 0), url="frozen")
     build.list(gain.global_tag, "Empty")

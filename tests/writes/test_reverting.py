@@ -4,15 +4,8 @@ import pytest
 
 from cdb_rest.history.contents import find_past, iovs_of, past_lists
 from cdb_rest.maintenance.repair import find_faults, find_incorrect_counts
-from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, PayloadIOVHistory, PayloadList
+from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, PayloadList
 from cdb_rest.rules.as_of import AsOf
-from cdb_rest.rules.errors import (
-    GlobalTagNotFoundError,
-    RevisionNotFoundError,
-    RevisionPrunedError,
-    TagFrozenError,
-    TagLockedError,
-)
 from cdb_rest.rules.moment import OPEN, Moment
 from cdb_rest.writes import bulk, global_tags, insertion, payload_iovs, payload_lists, payload_types
 from cdb_rest.writes.reverting import TypeReversion, revert_global_tag
@@ -187,27 +180,3 @@ def test_a_stolen_list_is_replaced_by_a_new_one(tag):
     assert change.attached == f"Gain_{PayloadList.objects.get(global_tag__name='tag').id}"
     # It cannot come back now either, but its rows are there.
     assert revert(tag, expected).types == []
-
-
-@pytest.mark.parametrize(("status", "error"), [("locked", TagLockedError), ("frozen", TagFrozenError)])
-def test_the_status_protects_the_tag(tag, status, error):
-    insert("c", 5)
-    global_tags.change_status(name="tag", status=status)
-    before = contents(), revision(), PayloadIOVHistory.objects.count()
-    for dry_run in (True, False):
-        with pytest.raises(error, match="it cannot be reverted"):
-            revert_global_tag(name="tag", revision=tag, dry_run=dry_run)
-    assert (contents(), revision(), PayloadIOVHistory.objects.count()) == before
-    # Nothing would change.
-    assert revert(revision() - 1, contents()).types == []
-
-
-def test_a_revision_that_cannot_be_read_is_refused(tag):
-    insert("c", 5)
-    GlobalTagChange.objects.filter(revision=tag).update(has_history=False)
-    with pytest.raises(RevisionPrunedError):
-        revert_global_tag(name="tag", revision=tag)
-    with pytest.raises(RevisionNotFoundError):
-        revert_global_tag(name="tag", revision=99)
-    with pytest.raises(GlobalTagNotFoundError):
-        revert_global_tag(name="unknown", revision=1)

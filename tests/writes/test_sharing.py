@@ -3,9 +3,8 @@
 import pytest
 
 from cdb_rest.maintenance.repair import find_incorrect_counts
-from cdb_rest.models import GlobalTag, ListedPayloadIOV, PayloadIOV, PayloadList
-from cdb_rest.rules.as_of import AsOf
-from cdb_rest.rules.errors import PayloadIOVSharedError, TagLockedError
+from cdb_rest.models import ListedPayloadIOV, PayloadIOV, PayloadList
+from cdb_rest.rules.errors import TagLockedError
 from cdb_rest.rules.moment import OPEN, Moment
 from cdb_rest.writes import bulk, global_tags, insertion, payload_iovs, payload_types
 from cdb_rest.writes.reverting import revert_global_tag
@@ -65,24 +64,6 @@ def clone():
     return global_tags.clone_global_tag(source="base", target="copy")
 
 
-def test_a_clone_stores_no_rows_and_has_all_of_them(clone):
-    assert sharing("copy") == {"Gain", "Noise"}
-    assert not PayloadIOV.objects.filter(payload_list__global_tag=clone).exists()
-    assert rows("copy") == rows("base")
-    assert (clone.payload_lists_count, clone.payload_iov_count) == (2, 6)
-
-
-def test_a_clone_of_a_clone_has_the_same_base(clone):
-    global_tags.clone_global_tag(source="copy", target="third")
-    bases = [
-        set(PayloadList.objects.filter(global_tag__name=tag).values_list("base_list_id", "base_version"))
-        for tag in ("copy", "third")
-    ]
-    assert bases[0] == bases[1]
-    global_tags.delete_global_tag(name="copy", keep_history=False)
-    assert rows("third") == rows("base")
-
-
 @pytest.mark.parametrize(
     "write",
     [
@@ -107,23 +88,6 @@ def test_the_first_write_copies_the_rows_of_its_list_only(clone, write):
     assert find_incorrect_counts() == []
 
 
-@pytest.mark.parametrize("keep_history", [True, False])
-def test_writes_to_the_base_and_its_deletion_change_no_clone(clone, keep_history):
-    before, revision = rows("copy"), clone.revision
-    insert("base", "Gain", "new", 5, 12)
-    payload_iovs.delete_payload_iov(global_tag="base", payload_type="Noise", start=Moment(20, 0))
-    assert rows("copy") == before != rows("base")
-    global_tags.clone_global_tag(source="copy", target="third")
-    global_tags.delete_global_tag(name="base", keep_history=keep_history)
-    assert rows("copy") == rows("third") == before
-    clone.refresh_from_db()
-    assert clone.revision == revision
-    insert("copy", "Gain", "new", 30)
-    assert rows("copy") == before | {"Gain": [*before["Gain"], ("new", 30)]}
-    assert rows("third") == before
-    assert find_incorrect_counts() == []
-
-
 def test_what_changes_nothing_copies_nothing(clone):
     insert("copy", "Gain", "Gain/10", 10, 20)
     assert roll_back(lambda: insertion.insert_payloads(rows=[row("copy", "Gain", "new", 15, 17)])) is not None
@@ -136,34 +100,6 @@ def test_what_changes_nothing_copies_nothing(clone):
     with pytest.raises(TagLockedError):
         global_tags.delete_global_tag(name="copy")
     assert sharing("copy") == {"Gain"}
-
-
-def test_a_shared_row_stays_where_it_is(clone):
-    [noise] = PayloadList.objects.filter(global_tag=clone, payload_type__name="Noise")
-    [gain] = PayloadList.objects.filter(global_tag=clone, payload_type__name="Gain")
-    shared = ListedPayloadIOV.objects.filter(payload_list=gain).order_by("comb_iov")[1]
-    assert payload_iovs.attach_payload_iov(payload_list=gain.name, iov_id=shared.id).is_unchanged
-    with pytest.raises(PayloadIOVSharedError):
-        payload_iovs.attach_payload_iov(payload_list=noise.name, iov_id=shared.id)
-    assert sharing("copy") == {"Gain", "Noise"}
-
-
-def test_a_reversion_to_the_shared_state_copies(clone):
-    before = rows("copy")
-    insert("copy", "Gain", "new", 5)
-    assert sharing("copy") == {"Noise"}
-    revert_global_tag(name="copy", revision=clone.revision)
-    assert rows("copy") == before
-    assert sharing("copy") == {"Noise"}
-
-
-def test_a_past_revision_is_shared_too(clone):
-    then, revision = rows("base"), GlobalTag.objects.get(name="base").revision
-    insert("base", "Gain", "new", 5)
-    global_tags.clone_global_tag(source="base", target="past", as_of=AsOf(revision=revision))
-    assert sharing("past") == {"Gain", "Noise"}
-    assert rows("past") == then
-    assert find_incorrect_counts() == []
 
 
 def test_a_reversion_of_a_clone_leaves_detached_rows_of_the_base_alone(clone):

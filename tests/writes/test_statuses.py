@@ -67,12 +67,6 @@ def test_locked_tags_may_grow_and_frozen_ones_may_not(api, world, protected):
         answer.error(409, "global_tag_frozen") if protected == "frozen" else answer.ok()
 
 
-def test_frozen_is_final(api, world):
-    api.put("gt_change_status/tag/frozen").ok()
-    for status in ("unlocked", "locked", "frozen"):
-        api.put(f"gt_change_status/tag/{status}").error(409, "global_tag_frozen")
-
-
 def test_a_clone_of_a_frozen_tag_is_unlocked_and_leaves_the_source_alone(api, world):
     api.put("gt_change_status/tag/frozen").ok()
     before = api.get("globalTag/tag").content
