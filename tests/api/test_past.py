@@ -116,13 +116,6 @@ def test_a_tag_that_another_program_deleted(api, tag):
     assert api.get("globalTag/tag?light&rev=2").json["code"] == "revision_pruned"
 
 
-def test_a_client_that_can_not_detect_truncation_must_not_store_a_past_response(api, tag):
-    status, response, _ = fetch("globalTag/tag?rev=2", SERVER_PROTOCOL="HTTP/1.0")
-    assert (status, response["Cache-Control"], response["CDB-Revision"]) == (200, "no-store", "2")
-    assert "ETag" not in response
-    assert fetch(f"{EXPORT}?rev=2", SERVER_PROTOCOL="HTTP/1.0")[0] == 400
-
-
 @pytest.mark.parametrize("path", ["cloneGlobalTag/{}/copy", "global-tags/{}/clone/copy"])
 @pytest.mark.parametrize("deleted", [False, True])
 def test_a_clone_of_the_past(api, tag, path, deleted):

@@ -5,7 +5,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cdb_rest.rules.moment import AFTER_ALL, OPEN, Interval, Mode, Moment
-from tests.api.helpers import insert
 from tests.builders import Builder, emptied
 from tests.profiles import examples
 
@@ -52,13 +51,6 @@ def test_the_iovs_are_those_of_a_model(api, lists, start, end):
             assert starts(response.ok()) == expected
 
 
-def test_a_range_is_compared_by_moments_and_not_by_their_halves(api, build):
-    made = build.list(build.tag())
-    for moment in ((1, 90), (2, 5), (3, 1)):
-        build.iov(made, moment)
-    assert starts(api.get(PATHS[0] + query((1, 50), (3, 0))).ok()) == [(made.name, [(1, 90), (2, 5)])]
-
-
 def test_faults_get_a_clear_error(api, tag):
     path, whole = PATHS[0], query((0, 0))
     api.get(path + query((0, 0), tag="missing")).error(404, "global_tag_not_found")
@@ -74,19 +66,6 @@ def test_faults_get_a_clear_error(api, tag):
             assert name in document
     # Existing clients may send unknown parameters.
     assert len(api.get(f"{path}{whole}&anything=1").ok()) == 1
-
-
-def test_the_past_has_the_same_bytes_as_then(api, tag):
-    kept = {}
-    ranges = [query((0, 0)), query((2, 0), (4, -1)), query((3, 1), (3, 1))]
-    for number, moment in enumerate([(2, 0), (4, 7), (3, 1), (2, 0)], 2):
-        insert(api, f"url{number}", [*moment])
-        revision = int(api.get("globalTag/tag?light").headers["CDB-Revision"])
-        kept[revision] = [api.get(PATHS[0] + one).content for one in ranges]
-    assert len({tuple(found) for found in kept.values()}) == len(kept)
-    for revision, found in kept.items():
-        assert [api.get(f"{PATHS[0]}{one}&rev={revision}").content for one in ranges] == found
-    api.get(f"{PATHS[0]}{ranges[0]}&rev=99").error(404, "revision_not_found")
 
 
 ROWS = st.lists(
@@ -131,21 +110,3 @@ def test_the_parts_are_those_of_a_model(api, settings, lists, since, until, mode
             for moment in {inside[0], inside[1]}:
                 rows = api.get(f"payloadiovs/?gtName=tag&majorIOV={moment[0]}&minorIOV={moment[1]}&strict=1").ok()
                 assert [kind, *start] in [[row[0], row[4], row[5]] for row in rows]
-
-
-def test_the_parts_of_the_past_have_the_same_bytes_as_then(api, tag):
-    kept, path = {}, "payload-iovs/range?gtName=tag&since=1,5&until=4,0"
-    for number, moment in enumerate([(2, 0), (4, 7), (3, 1), (2, 0)], 2):
-        insert(api, f"url{number}", [*moment])
-        answer = api.get(path)
-        kept[int(answer.headers["CDB-Revision"])] = answer.content
-    assert len(set(kept.values())) == len(kept)
-    for revision, content in kept.items():
-        assert api.get(f"{path}&rev={revision}").content == content
-        assert api.get(f"{path}&rev={revision}&payload_type=Gain").content == content
-    api.get(f"{path}&payload_type=Noise").error(404, "payload_type_not_found")
-    api.get("payload-iovs/range?gtName=missing").error(404, "global_tag_not_found")
-    api.get("payload-iovs/range").error(400, "invalid_input")
-    api.get(f"{path}&paylod_type=Gain").error(400, "unknown_parameter")
-    first = api.get(path)
-    assert api.get(path, **{"If-None-Match": first.headers["ETag"]}).status == 304

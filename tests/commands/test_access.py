@@ -7,7 +7,6 @@ import pytest
 from django.core.management import call_command
 
 from cdb.management import preparation
-from cdb_rest.access import issuers
 from cdb_rest.models import ApiToken, GlobalTag, PayloadType
 from cdb_rest.rules.errors import GlobalTagNotFoundError, PayloadTypeNotFoundError
 from tests.api.helpers import grant as add_rule
@@ -43,17 +42,6 @@ def test_grant_shows_what_a_pattern_matches_and_warns_about_a_glob():
     assert "Warning" not in printed
     assert "--tags online_.* matches 2 of 3 global tags now: online_1, online_2." in printed
     assert "--types .* matches 2 of 2 payload types now: Gain, Noise." in printed
-
-
-def test_grant_for_a_claim_says_that_the_names_depend_on_it(settings, tmp_path):
-    (tmp_path / "secret").write_text("s" * 32)
-    (tmp_path / "issuers.toml").write_text('[exp]\nalgorithms = ["HS256"]\nsecret_file = "secret"\n')
-    settings.CDB_ISSUERS_FILE = str(tmp_path / "issuers.toml")
-    issuers.configured.cache_clear()
-    words = ["--issuer", "exp", "--claim", "groups", "--role", "contributor", "--tags", "{value}_*"]
-    printed, _ = run("grant", "claim", ".*", *words)
-    issuers.configured.cache_clear()
-    assert "--tags {value}_*: which global tags it matches depends on the claim." in printed
 
 
 def test_a_new_token_is_alone_on_standard_output():

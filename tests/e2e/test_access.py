@@ -78,20 +78,6 @@ def test_a_revocation_takes_effect_in_all_processes(closed, client):
         assert client.call("GET", "whoami", headers=headers)[0] == 401
 
 
-def test_a_session_of_the_admin_writes_with_a_csrf_token(closed, operator):
-    browser = Browser(closed.port)
-    before = browser("GET", "/admin/login/") and dict(browser.cookies)
-    assert browser.log_in(PASSWORD)[0] == 302
-    # A session from before the login is not continued, and the token against forged requests is a new one.
-    assert browser.cookies["csrftoken"] != before["csrftoken"]
-    path = "/api/cdb_rest/gt_change_status/tiny/unlocked"
-    status, _, body = browser("PUT", path)
-    assert status == 403 and b"X-CSRFToken" in body
-    headers = {"X-CSRFToken": browser.cookies["csrftoken"], "Origin": "http://evil.example.org"}
-    assert browser("PUT", path, **headers)[0] == 403
-    assert browser("PUT", path, **{"X-CSRFToken": browser.cookies["csrftoken"]})[0] == 200
-
-
 def test_a_person_who_has_logged_in_inserts_behind_nginx(browser, closed, operator):
     """Writes are closed, so the form needs the session. The file is a form of several parts."""
     context = browser.new_context(base_url=f"http://127.0.0.1:{closed.port}")

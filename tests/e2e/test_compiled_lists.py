@@ -128,12 +128,3 @@ def test_what_was_pruned_is_not_answered_from_files(compiling):
 def statuses(service, revision):
     """The statuses of the responses of all processes."""
     return {look_up(service, "past", f"&rev={revision}")[0] for _ in range(20)}
-
-
-def test_a_name_that_looks_like_an_option_is_no_option(fresh):
-    service = fresh().start()
-    rename(service, "tiny", OFTEN)
-    assert service.stop() == 0
-    # The command starts the embedded PostgreSQL itself.
-    found = service.manage("compile_tag", "--", OFTEN)
-    assert found.stdout.startswith(f"Compiled {OFTEN} at revision "), found.stderr

@@ -86,22 +86,6 @@ def test_the_sql_panel_has_the_statement_of_the_lookup_and_its_plan(page):
     expect(plan).to_contain_text("actual time")
 
 
-def test_the_history_has_the_calls_of_programs(page, debugging):
-    status, kind, _ = ask(debugging, f"{PREFIX}pt?from=a-program")
-    assert (status, kind) == (200, "application/json")
-    page.goto("/tags")
-    page.evaluate("fetch('/api/cdb_rest/gtstatus?from=a-script').then(answer => answer.json())")
-    open_panel(page, "HistoryPanel")
-    history = page.locator("#HistoryPanel")
-    expect(history).to_contain_text("/api/cdb_rest/gtstatus?from=a-script")
-    call = history.get_by_role("row").filter(has_text="/api/cdb_rest/pt?from=a-program")
-    expect(call).to_contain_text("200")
-    expect(history).not_to_contain_text("/static/")
-    call.get_by_role("button", name="Switch").click()
-    open_panel(page, "SQLPanel")
-    expect(page.locator("#SQLPanel")).to_contain_text('"PayloadType"')
-
-
 @pytest.mark.parametrize("path", PATHS)
 def test_programs_get_the_same_bytes_as_without_debug(plain, debugging, path):
     assert ask(debugging, path) == ask(plain, path)

@@ -4,8 +4,6 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.e2e.clients import fill_preview
-
 
 def test_tags_are_filtered_while_one_types_and_compared(tab):
     page = tab()
@@ -33,14 +31,3 @@ def test_tags_are_filtered_while_one_types_and_compared(tab):
     expect(page.locator("main")).to_contain_text("1 difference in 1 payload type")
     page.get_by_role("link", name="Pixel_Alignment").click()
     expect(page.locator("main")).to_contain_text("pixel/v2.root")
-
-
-def test_a_payload_is_inserted_after_a_preview(tab):
-    page = tab()
-    fill_preview(page)
-    expect(page.get_by_role("heading", name="Preview")).to_be_visible()
-    page.get_by_role("button", name="Insert 1 payload").click()
-    expect(page.locator("main")).to_contain_text("pixel/v4.root")
-    expect(page.get_by_role("status")).to_contain_text("This change was stored.")
-    # It is the newest change.
-    expect(page.get_by_role("link", name="Revert the tag to this revision")).to_have_count(0)

@@ -18,24 +18,6 @@ def ask(request, api):
     return ask
 
 
-def urls(answer):
-    return [row[1] for row in answer.ok()]
-
-
-def test_the_latest_start_at_or_before_the_moment_wins(ask, build):
-    payload_list = build.list(build.tag())
-    build.iov(payload_list, (1, 5), url="a")
-    build.iov(payload_list, (1, 9), url="b")
-    build.iov(payload_list, (3, 0), url="c")
-    assert urls(ask(1, 4)) == []
-    assert urls(ask(1, 5)) == ["a"]
-    assert urls(ask(1, 8)) == ["a"]
-    assert urls(ask(1, 9)) == ["b"]
-    assert urls(ask(2, OPEN)) == ["b"]
-    assert urls(ask(3, 0)) == ["c"]
-    assert urls(ask(OPEN, OPEN)) == ["c"]
-
-
 def test_rows_have_the_published_columns_in_the_published_order(ask, build):
     payload_list = build.list(build.tag(), "Gain")
     build.iov(payload_list, (1, 2), (3, 4), url='a"b\\ü.root', checksum="c" * 32, size=77, extra="0042")
@@ -62,56 +44,11 @@ def test_a_missing_revision_is_null_and_missing_ends_are_open(ask, build):
     assert ask(1, 2).ok()[0][6:] == [OPEN, OPEN, None]
 
 
-def test_lists_without_an_answer_and_lists_of_other_tags_are_left_out(ask, build):
-    tag = build.tag()
-    build.list(tag, "Empty")
-    build.iov(build.list(tag, "Later"), (9, 0))
-    build.iov(build.list(tag, "Now"), (1, 0))
-    build.iov(build.list(build.tag("other"), "Now"), (2, 0))
-    build.iov(build.list(None, "Now"), (3, 0))
-    build.iov(None, (4, 0))
-    assert [(row[0], row[4]) for row in ask(5, 0).ok()] == [("Now", 1)]
-
-
 def test_an_unknown_tag_is_404_and_a_tag_without_lists_is_empty(ask, build):
     build.tag("empty")
     ask(1, 1, tag="missing").error(404, "global_tag_not_found")
     assert ask(1, 1, tag="empty").ok() == []
     assert ask(1, 1, tag="empty", shape="dict").ok() == []
-
-
-def test_the_last_moments_are_told_apart(ask, build):
-    payload_list = build.list(build.tag())
-    build.iov(payload_list, (OPEN, OPEN - 2), url="a")
-    build.iov(payload_list, (OPEN, OPEN - 1), url="b")
-    build.iov(payload_list, (OPEN, OPEN), url="c")
-    assert urls(ask(OPEN, OPEN - 3)) == []
-    assert urls(ask(OPEN, OPEN - 2)) == ["a"]
-    assert urls(ask(OPEN, OPEN - 1)) == ["b"]
-    assert urls(ask(OPEN, OPEN)) == ["c"]
-
-
-def test_the_end_counts_only_when_asked_for(ask, build):
-    payload_list = build.list(build.tag())
-    build.iov(payload_list, (1, 0), (2, 5), url="a")
-    assert urls(ask(2, 5)) == ["a"]
-    assert urls(ask(2, 4, strict=1)) == ["a"]
-    assert urls(ask(2, 5, strict=1)) == []
-    assert urls(ask(2, 5, strict=0)) == ["a"]
-
-
-def test_in_discrete_mode_the_end_is_inside(ask, build, settings):
-    settings.CDB_IOV_MODE = "discrete"
-    build.iov(build.list(build.tag()), (1, 0), (2, 5), url="a")
-    assert urls(ask(2, 5, strict=1)) == ["a"]
-    assert urls(ask(2, 6, strict=1)) == []
-
-
-def test_in_discrete_mode_the_last_end_but_one_is_not_open(ask, build, settings):
-    settings.CDB_IOV_MODE = "discrete"
-    build.iov(build.list(build.tag()), (1, 0), (OPEN, OPEN - 1), url="a")
-    assert urls(ask(OPEN, OPEN - 1, strict=1)) == ["a"]
-    assert urls(ask(OPEN, OPEN, strict=1)) == []
 
 
 def test_a_moment_that_is_no_pair_of_64_bit_numbers_is_refused(ask, build):

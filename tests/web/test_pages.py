@@ -114,14 +114,6 @@ def test_the_rows_at_a_pixel_have_their_ends_and_the_gaps(browser, with_gap):
     ]
 
 
-def test_a_path_in_which_a_name_is_escaped_otherwise_leads_to_the_tag_or_to_404(browser, build):
-    build.tag("é")
-    build.tag("a~b")
-    for path in ("/tags/é", "/tags/%C3%A9", "/tags/~C3~A9/", "/tags/a~b", "/tags/a~7Eb"):
-        browser.get(path)
-    browser.get("/tags/~C3", 404)
-
-
 @pytest.mark.parametrize(
     ("query", "since", "until"),
     [

@@ -5,7 +5,6 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
 from cdb_rest.maintenance.repair import find_incorrect_counts
 from cdb_rest.models import GlobalTag, PayloadList
@@ -52,12 +51,6 @@ def filled(build, count, name):
             [payload_list.id, count - 1],
         )
     return payload_list
-
-
-def statements(write):
-    with CaptureQueriesContext(connection) as queries:
-        write()
-    return [" ".join(query["sql"].split()[:2]) for query in queries]
 
 
 @pytest.mark.parametrize("analysed", [True, False])
