@@ -133,20 +133,8 @@ def test_what_fails_to_load_is_said(tab):
 PASSWORD = "correct horse battery"
 
 
-@pytest.fixture
-def page(browser, service):
-    """A tab; at its end no script has failed, and nothing was kept from loading."""
-    failures = []
-    context = browser.new_context(base_url=f"http://127.0.0.1:{service.port}")
-    tab = context.new_page()
-    tab.on("pageerror", lambda error: failures.append(str(error)))
-    tab.on("console", lambda message: failures.append(message.text) if "Security Policy" in message.text else None)
-    yield tab
-    context.close()
-    assert failures == []
-
-
-def test_the_page_of_the_service_leads_to_its_parts(page):
+def test_the_page_of_the_service_leads_to_its_parts(tab):
+    page = tab()
     page.goto("/")
     expect(page.get_by_role("heading", name="cdb")).to_be_visible()
     page.get_by_role("navigation").get_by_role("link", name="API", exact=True).click()
@@ -156,7 +144,8 @@ def test_the_page_of_the_service_leads_to_its_parts(page):
 @pytest.mark.parametrize(
     "name", ["Lookup-get_payload_iovs_query", "Legacy_paths-get_payloadiovs", "Inserting-post_payload_iovs_insert"]
 )
-def test_an_operation_can_be_tried_out_as_it_is(page, name):
+def test_an_operation_can_be_tried_out_as_it_is(tab, name):
+    page = tab()
     page.goto("/api/docs/")
     operation = page.locator(f"#operations-{name}")
     operation.locator(".opblock-summary-control").click()
@@ -166,7 +155,8 @@ def test_an_operation_can_be_tried_out_as_it_is(page, name):
     expect(operation.locator(".live-responses-table tbody")).to_contain_text("Pixel_Alignment")
 
 
-def test_the_admin_can_be_used(page, service):
+def test_the_admin_can_be_used(tab, service):
+    page = tab()
     service.environment |= {"DJANGO_SUPERUSER_PASSWORD": PASSWORD}
     service.manage("createsuperuser", "--noinput", "--username", "reader", "--email", "reader@example.org")
     page.goto("/admin/")
