@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from io import StringIO
 from pathlib import Path
@@ -24,6 +25,7 @@ from cdb_rest.api.base.authorization import REFUSED
 from cdb_rest.http.security import HEADERS
 from cdb_rest.models import PayloadType
 from cdb_rest.observe.request_context import current_context
+from cdb_rest.rules.moment import OPEN
 from cdb_rest.wsgi.refusals import ReadAccess
 from tests.builders import Builder, make_statuses
 from tests.lookup.compiling import compiled_tags_in
@@ -205,3 +207,15 @@ def strategy_indexes(transactional_db: None) -> Iterator[None]:
 def payload_types():
     for name in ("Gain", "Noise"):
         PayloadType.objects.create(name=name)
+
+
+@pytest.fixture
+def stored(build: Builder) -> Callable[[str], None]:
+    """Fills the list Gain of the tag `tag` with rows such as a1-O b5-6: payload, start, and end or O for open."""
+    payload_list = build.list(build.tag(), "Gain")
+
+    def store(text: str) -> None:
+        for url, since, until in re.findall(r"(\w)(\d+)-(\w+)", text):
+            build.iov(payload_list, (int(since), 0), (OPEN, OPEN) if until == "O" else (int(until), 0), url=url)
+
+    return store

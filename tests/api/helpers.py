@@ -29,18 +29,6 @@ LOOKUP = f"payloadiovs/?{MOMENT_OF_LOOKUP}"
 OF_THE_TAG = (LOOKUP, "globalTag/tag", "globalTag/tag?light", "gtPayloadLists/tag")
 
 
-def insert(api, url, since, payload_type="Gain"):
-    row = {
-        "global_tag": "tag",
-        "payload_type": payload_type,
-        "payload_url": url,
-        "checksum": "c",
-        "since": since,
-        "until": "open",
-    }
-    api.post("payload-iovs/insert", row).ok()
-
-
 PATH = "payload-iovs/insert"
 
 
@@ -53,6 +41,10 @@ def body(**changes):
         "since": [5, 0],
         "until": "open",
     } | changes
+
+
+def insert(api, url, since, payload_type="Gain"):
+    api.post(PATH, body(payload_type=payload_type, payload_url=url, checksum="c", since=since)).ok()
 
 
 def rows(api):

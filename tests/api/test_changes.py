@@ -3,6 +3,7 @@
 import pytest
 
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV
+from tests.api.helpers import body
 
 pytestmark = pytest.mark.django_db
 
@@ -21,14 +22,7 @@ def filled(api, build):
     for since in (0, 10):
         api.post(
             "payload-iovs/insert",
-            {
-                "global_tag": "tag",
-                "payload_type": "Gain",
-                "payload_url": f"gain{since}",
-                "checksum": "",
-                "since": [since, 0],
-                "until": "open",
-            },
+            body(payload_url=f"gain{since}", since=[since, 0]),
         ).ok()
     return {
         "gain": api.get("gtPayloadLists/tag").ok()["Gain"],
@@ -41,14 +35,7 @@ def filled(api, build):
 def writes(filled):
     """Every write that changes the tag `tag`: its kind, and how it is asked for."""
     row = {"payload_url": "b", "payload_list": filled["gain"], "major_iov": 20, "minor_iov": 0}
-    inserted = {
-        "global_tag": "tag",
-        "payload_type": "Noise",
-        "payload_url": "n",
-        "checksum": "",
-        "since": [0, 0],
-        "until": "open",
-    }
+    inserted = body(payload_type="Noise", payload_url="n", since=[0, 0])
     return {
         "attach_list": ("PUT", "pl_attach", {"global_tag": "tag", "payload_list": filled["spare"]}),
         "delete_list": ("DELETE", f"deletePayloadList/{filled['spare']}", None),

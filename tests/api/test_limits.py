@@ -16,18 +16,6 @@ from tests.conftest import Api, ServiceClient
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture
-def stored(build):
-    """Fills the list of the tag with rows such as a1-O b5-6."""
-    payload_list = build.list(build.tag(), "Gain")
-
-    def store(text):
-        for url, since, until in re.findall(r"(\w)(\d+)-(\w+)", text):
-            build.iov(payload_list, (int(since), 0), (OPEN, OPEN) if until == "O" else (int(until), 0), url=url)
-
-    return store
-
-
 def valid(majors):
     """The valid payload at the beginning of each major number, "-" for none."""
     moments = [[major, 0] for major in majors]

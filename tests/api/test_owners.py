@@ -7,7 +7,7 @@ from django.core.management import call_command
 
 from cdb_rest.models import PayloadIOV, PayloadList
 from cdb_rest.rules.access import Role
-from tests.api.helpers import ROW, grant
+from tests.api.helpers import ROW, body, grant
 from tests.conftest import ServiceClient
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("closed")]
@@ -75,14 +75,7 @@ def test_what_leaves_a_tag_belongs_to_the_managers_of_the_tag(api, who):
     made = api.post("pl", {"payload_type": "Gain"}, **who["z"]).ok()["name"]
     api.post("bulk_piov", rows_into(made), **who["z"]).ok()
     api.put("pl_attach", {"global_tag": "z1", "payload_list": made}, **who["z"]).ok()
-    insert = {
-        "global_tag": "z1",
-        "payload_type": "Gain",
-        "payload_url": "new",
-        "checksum": "",
-        "since": [5, 0],
-        "until": "open",
-    }
+    insert = body(global_tag="z1", payload_url="new", since=[5, 0])
     api.post("payload-iovs/insert", insert, **who["z"]).ok()
     [former] = PayloadIOV.objects.filter(payload_list=None)
     assert (former.left_tag, former.creator) == ("z1", None)

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from cdb_rest.models import GlobalTagChange
-from tests.api.helpers import LOOKUP, insert
+from tests.api.helpers import LOOKUP, body, insert
 
 pytestmark = pytest.mark.django_db(transaction=True)
 EXPORT = "global-tags/tag/export"
@@ -135,14 +135,7 @@ def test_a_clone_of_the_past(api, tag, path, deleted):
     # The copy is written to like any other tag, and its own past is there.
     api.post(
         "payload-iovs/insert",
-        {
-            "global_tag": "copy",
-            "payload_type": "Gain",
-            "payload_url": "x",
-            "checksum": "",
-            "since": [1, 0],
-            "until": "open",
-        },
+        body(global_tag="copy", payload_url="x", since=[1, 0]),
     ).ok()
     assert fetch(EXPORT.replace("/tag", "/copy") + "?rev=1")[2] == rows[1]
     api.delete("deleteGlobalTag/copy").ok()

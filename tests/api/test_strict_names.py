@@ -57,14 +57,7 @@ def test_an_unknown_parameter_of_a_route_of_ours_is_refused(api, world, path, hi
     if hint:
         assert hint in api.get(path).error(400, "unknown_parameter")["detail"]
     api.get(path.partition("?")[0] + "?x=1").error(400, "unknown_parameter")
-    row = {
-        "global_tag": "tag",
-        "payload_type": "Gain",
-        "payload_url": "a",
-        "checksum": "",
-        "since": [1, 0],
-        "until": "open",
-    }
+    row = INSERTION | {"global_tag": "tag"}
     api.post("payload-iovs/insert?dryrun", row).error(400, "unknown_parameter")
     assert not PayloadIOV.objects.exists()
 

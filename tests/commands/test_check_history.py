@@ -1,11 +1,10 @@
 """manage.py check_history: faults that SQL of other programs causes, how they are repaired, and what stays faulty."""
 
 import re
-from io import StringIO
+from functools import partial
 
 import pytest
-from django.core.management import CommandError, call_command
-from django.db import connection, transaction
+from django.db import transaction
 
 from cdb_rest.history.contents import find_past, iovs_of, past_lists
 from cdb_rest.models import (
@@ -18,7 +17,8 @@ from cdb_rest.models import (
 )
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import GlobalTagNotFoundError, RevisionPrunedError
-from cdb_rest.writes import global_tags, insertion, payload_lists
+from cdb_rest.writes import global_tags, payload_lists
+from tests.commands.helpers import attempt, insert, sql
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -29,25 +29,12 @@ INSERT = """
 """
 
 
-def check(*arguments):
-    """Whether the exit code is 0, and what was printed."""
-    out = StringIO()
-    try:
-        call_command("check_history", *arguments, stdout=out)
-    except CommandError as error:
-        return False, out.getvalue() + str(error)
-    return True, out.getvalue()
+check = partial(attempt, "check_history")
 
 
 def kinds(printed):
     pattern = r"^(two versions|number of IOVs|areas|version|membership|two tags|status|newest change)  "
     return re.findall(pattern, printed, re.MULTILINE)
-
-
-def sql(statement, *parameters):
-    with connection.cursor() as cursor:
-        cursor.execute(statement, parameters)
-        assert cursor.rowcount > 0, "the fault was not put in"
 
 
 @pytest.fixture
@@ -61,19 +48,6 @@ def history():
             insert(tag, since, until)
         names.append(PayloadList.objects.get(global_tag__name=tag).name)
     return names
-
-
-def insert(tag, since, until=None):
-    row = {
-        "global_tag": tag,
-        "payload_type": "Gain",
-        "payload_url": f"{tag} {since} to {until}",
-        "major_iov": since,
-        "minor_iov": 0,
-        "since_only": False,
-    }
-    end = {} if until is None else {"major_iov_end": until, "minor_iov_end": 0}
-    insertion.insert_payloads(rows=[row | end])
 
 
 def present(api):
@@ -128,7 +102,7 @@ def test_a_sound_history_has_no_faults(history):
 
 @pytest.mark.parametrize(
     ("statement", "parameter"),
-    [(INSERT, "{list}"), ('DELETE FROM "PayloadIOV" WHERE payload_url = %s', "tag 12 to 14")],
+    [(INSERT, "{list}"), ('DELETE FROM "PayloadIOV" WHERE payload_url = %s', "tag Gain 12 to 14")],
 )
 def test_the_history_of_rows_that_another_program_wrote_begins_anew(api, history, statement, parameter):
     before = known()
@@ -212,8 +186,8 @@ def test_a_revision_that_another_program_set(api, history, raised):
 
 def test_a_frozen_tag_gets_no_revision_and_its_faults_remain(api, history):
     global_tags.change_status(name="tag", status="frozen")
-    sql('DELETE FROM "PayloadIOV" WHERE payload_url = %s', "tag 12 to 14")
-    sql('DELETE FROM "PayloadIOV" WHERE payload_url = %s', "other 12 to 14")
+    sql('DELETE FROM "PayloadIOV" WHERE payload_url = %s', "tag Gain 12 to 14")
+    sql('DELETE FROM "PayloadIOV" WHERE payload_url = %s', "other Gain 12 to 14")
     before = present(api)
     ok, printed = check("--repair")
     assert not ok and "Not repaired, because the tag is frozen" in printed and "not repaired: 2" in printed

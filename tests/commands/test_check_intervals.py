@@ -1,24 +1,17 @@
 """manage.py check_intervals: the faults that it finds, those that it repairs, and those that it leaves."""
 
 import re
-from io import StringIO
+from functools import partial
 
 import pytest
-from django.core.management import CommandError, call_command
 
 from cdb_rest.models import GlobalTag, GlobalTagChange, GlobalTagStatus, PayloadIOV, PayloadList
+from tests.commands.helpers import attempt
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def check(*arguments):
-    """The exit code's meaning, and what was printed."""
-    out = StringIO()
-    try:
-        call_command("check_intervals", *arguments, stdout=out)
-    except CommandError as error:
-        return False, out.getvalue() + str(error)
-    return True, out.getvalue()
+check = partial(attempt, "check_intervals")
 
 
 def kinds(printed):

@@ -206,17 +206,6 @@ LISTS = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def stored(build):
-    payload_list = build.list(build.tag(), "Gain")
-
-    def store(text):
-        for url, since, until in re.findall(r"(\w)(\d+)-(\w+)", text):
-            build.iov(payload_list, (int(since), 0), (OPEN, OPEN) if until == "O" else (int(until), 0), url=url)
-
-    return store
-
-
 @pytest.mark.parametrize("way", [by_command, by_page])
 @pytest.mark.parametrize("case", LISTS)
 def test_a_file_is_placed_in_the_same_way_everywhere(stored, way, case):

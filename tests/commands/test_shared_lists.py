@@ -1,11 +1,8 @@
 """Commands over payload lists that share rows: prune_history, check_history and check_intervals, and what their repairs leave."""
 
 import re
-from io import StringIO
 
 import pytest
-from django.core.management import CommandError, call_command
-from django.db import connection
 
 from cdb_rest.models import (
     GlobalTag,
@@ -16,50 +13,24 @@ from cdb_rest.models import (
     PayloadListVersion,
 )
 from cdb_rest.rules.as_of import AsOf
-from cdb_rest.writes import global_tags, insertion, payload_iovs
+from cdb_rest.writes import global_tags, payload_iovs
 from cdb_rest.writes.rows import interval_of
+from tests.commands.helpers import attempt, insert, sql
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("payload_types")]
 ROWS, TAGS = "two versions|number of IOVs|areas|version|base", "membership|two tags|status|newest change"
 KIND = rf"^({ROWS}|{TAGS}|empty|overlap|incorrect count)  "
 
 
-def run(command, *arguments):
-    """Whether the command succeeded, and what it printed."""
-    out = StringIO()
-    try:
-        call_command(command, *arguments, stdout=out)
-    except CommandError as error:
-        return False, out.getvalue() + str(error)
-    return True, out.getvalue()
-
-
 def faults(command, *arguments):
     """The kinds of faults that a check prints."""
-    return re.findall(KIND, run(command, *arguments)[1], re.MULTILINE)
+    return re.findall(KIND, attempt(command, *arguments)[1], re.MULTILINE)
 
 
 def check_clean():
     for command in ("check_history", "check_intervals"):
-        ok, printed = run(command)
+        ok, printed = attempt(command)
         assert ok, printed
-
-
-def sql(statement, *parameters):
-    """A statement of another program."""
-    with connection.cursor() as cursor:
-        cursor.execute(statement, parameters)
-
-
-def insert(tag, since, until=None, kind="Gain"):
-    row = {
-        "global_tag": tag,
-        "payload_type": kind,
-        "payload_url": f"{tag} {kind} {since} to {until}",
-        "since_only": False,
-    }
-    end = {} if until is None else {"major_iov_end": until, "minor_iov_end": 0}
-    insertion.insert_payloads(rows=[row | {"major_iov": since, "minor_iov": 0} | end])
 
 
 def clone(source, target, revision=None):
@@ -116,14 +87,14 @@ def test_fifty_clones_keep_all_that_they_answer_when_their_base_is_deleted_and_e
     for number, tag in enumerate(gone):
         global_tags.delete_global_tag(name=tag, keep_history=bool(number))
     assert {tag: answers(api, tag) for tag in tags} == {tag: before[tag] for tag in tags}
-    run("prune_history", "--before", "2100-01-01")
+    attempt("prune_history", "--before", "2100-01-01")
     check_clean()
     assert {tag: answers(api, tag) for tag in tags} == {tag: before[tag] for tag in tags}
     for tag in tags:
         insert(tag, 9, 12)
         global_tags.delete_global_tag(name=tag)
     check_clean()
-    run("prune_history", "--before", "2100-01-01")
+    attempt("prune_history", "--before", "2100-01-01")
     # One run frees the versions of the clones and the rows of the base that they shared.
     assert not PayloadIOVHistory.objects.exists() and not PayloadListVersion.objects.exists()
 
@@ -137,10 +108,10 @@ def test_a_deleted_base_keeps_the_past_of_its_clones(api, base, keep_history):
     insert("base", 0)
     global_tags.delete_global_tag(name="base", keep_history=keep_history)
     # The clone's first revision, and the rows in the base that it alone refers to.
-    run("prune_history", "--before", "2100-01-01", "--tag", "base")
+    attempt("prune_history", "--before", "2100-01-01", "--tag", "base")
     assert {tag: [lookups(api, tag, 1), lookups(api, tag)] for tag in ("copy", "past")} == before
     check_clean()
-    run("prune_history", "--keep", "1", "--tag", "copy")
+    attempt("prune_history", "--keep", "1", "--tag", "copy")
     api.get("payloadiovs/?gtName=copy&majorIOV=1&minorIOV=0&rev=1").error(410)
     assert [lookups(api, "copy"), lookups(api, "past")] == [before["copy"][1], before["past"][1]]
     check_clean()
@@ -194,7 +165,7 @@ def test_the_history_of_a_base_is_repaired_and_its_clones_keep_what_they_answer(
     before = {tag: lookups(api, tag) for tag in ("base", "copy", "written")}
     assert faults("check_history") == expected
     for arguments in (["--repair"], []):
-        ok, printed = run("check_history", *arguments)
+        ok, printed = attempt("check_history", *arguments)
         assert ok, printed
     assert {tag: lookups(api, tag) for tag in before} == before
     assert lookups(api, "written", 2) == first
@@ -204,7 +175,7 @@ def test_the_history_of_a_base_is_repaired_and_its_clones_keep_what_they_answer(
     assert GlobalTag.objects.get(name="written").revision == 3
     insert("copy", 3)
     insert("base", 3)
-    assert run("check_history")[0]
+    assert attempt("check_history")[0]
 
 
 def test_a_list_that_shares_other_rows_than_recorded(base):
@@ -213,7 +184,7 @@ def test_a_list_that_shares_other_rows_than_recorded(base):
     sql('UPDATE "PayloadList" SET iov_count = 0 WHERE id = %s', list_of("copy", "Noise").id)
     assert faults("check_history") == ["base"]
     assert faults("check_intervals").count("incorrect count") == 3
-    ok, printed = run("check_history", "--repair")
+    ok, printed = attempt("check_history", "--repair")
     assert ok, printed
     check_clean()
     assert list_of("copy").base_version == 3
@@ -233,15 +204,15 @@ def test_intervals_are_repaired_in_a_base_and_in_the_lists_that_share_it(api, bu
     before = {tag: lookups(api, tag) for tag in ("base", "early", "frozen", "late")}
     assert faults("check_intervals") == ["overlap", "overlap", "empty"] * 4
     assert faults("check_intervals", "--global-tag", "early") == ["overlap", "overlap", "empty"]
-    assert run("check_intervals", "--global-tag", "early", "--repair")[0]
+    assert attempt("check_intervals", "--global-tag", "early", "--repair")[0]
     assert list_of("late").base_list_id == payload_list.id
     assert faults("check_intervals") == ["overlap", "overlap", "empty"] * 3
-    ok, printed = run("check_intervals", "--repair")
+    ok, printed = attempt("check_intervals", "--repair")
     assert not ok and "Not repaired, because the tag is frozen" in printed
     assert {tag: lookups(api, tag) for tag in before} == before
     assert faults("check_intervals") == ["overlap", "overlap", "empty"]
     assert faults("check_intervals", "--global-tag", "frozen") == ["overlap", "overlap", "empty"]
-    assert run("check_history")[0]
+    assert attempt("check_history")[0]
 
 
 def test_detached_rows_of_a_base_stay_in_its_clones(api, base):
@@ -250,6 +221,6 @@ def test_detached_rows_of_a_base_stay_in_its_clones(api, base):
     for iov in PayloadIOV.objects.filter(payload_list=list_of("base")).order_by("id")[:2]:
         removed = interval_of(iov)
         payload_iovs.delete_payload_iov(global_tag="base", payload_type="Gain", start=removed.start, end=removed.end)
-    run("prune_history", "--keep", "1")
+    attempt("prune_history", "--keep", "1")
     assert answers(api, "copy") == before
     check_clean()

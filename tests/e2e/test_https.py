@@ -46,29 +46,9 @@ def secured(needs_packages, new_directory):
 
 
 def _start_front(directory, port, service_port):
-    subprocess.run(
-        [
-            "openssl",
-            "req",
-            "-x509",
-            "-newkey",
-            "rsa:2048",
-            "-nodes",
-            "-days",
-            "2",
-            "-subj",
-            f"/CN={HOST}",
-            "-addext",
-            f"subjectAltName=DNS:{HOST}",
-            "-keyout",
-            "cdb.key",
-            "-out",
-            "cdb.pem",
-        ],
-        cwd=directory,
-        check=True,
-        capture_output=True,
-    )
+    options = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-keyout", "cdb.key", "-out", "cdb.pem"]
+    names = ["-subj", f"/CN={HOST}", "-addext", f"subjectAltName=DNS:{HOST}"]
+    subprocess.run(["openssl", "req", *options, *names], cwd=directory, check=True, capture_output=True)
     hashed = subprocess.run(["openssl", "passwd", "-apr1", "s3cret"], capture_output=True, text=True, check=True).stdout
     (directory / "cdb.passwords").write_text(f"expert:{hashed}")
     shown = (ROOT / "deploy/nginx-https.conf").read_text()

@@ -7,6 +7,7 @@ import pytest
 from django.db import connection
 
 from cdb_rest.rules.moment import OPEN
+from tests.api.helpers import body
 from tests.conftest import Api
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -92,14 +93,7 @@ def test_a_frozen_tag_can_be_changed_in_no_way(api, build, gain):
     before = api.get("globalTag/tag").content
     [frozen] = api.get(f"pl/{gain.id}").json["payload_iov"]
     row = {"payload_url": "b", "payload_list": gain.name, "major_iov": 50, "minor_iov": 0}
-    inserted = {
-        "global_tag": "tag",
-        "payload_type": "Gain",
-        "payload_url": "b",
-        "checksum": "",
-        "since": [50, 0],
-        "until": "open",
-    }
+    inserted = body(payload_url="b", since=[50, 0])
     empty = api.get("gtPayloadLists/tag").json["Empty"]
     for refused in [
         attach(api, gain, (50, 0)),
