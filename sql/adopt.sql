@@ -273,8 +273,8 @@ ORDER BY iov.major_iov, iov.minor_iov
 
 
 -- name: copy_source_rows
--- Send the rows of payload lists to the client. Parameters: list_ids bigint[]; keeps_detached boolean: also those that the decisions
--- detach; and those of `source_rows`, which replaces {rows}.
+-- Send the rows of payload lists to the client. Parameters: list_ids bigint[]; with_attached, with_detached boolean: those that stay
+-- attached, and those that the decisions detach; and those of `source_rows`, which replaces {rows}.
 COPY (
 SELECT list.id, iov.attached, iov.id, iov.payload_url, iov.checksum, iov.size, iov.major_iov, iov.minor_iov, iov.major_iov_end,
     iov.minor_iov_end, iov.extra, iov.created, iov.updated
@@ -282,7 +282,7 @@ FROM unnest(%(list_ids)s::bigint[]) AS list (id)
 CROSS JOIN LATERAL (
 {rows}
 ) AS iov
-WHERE iov.attached OR %(keeps_detached)s
+WHERE CASE WHEN iov.attached THEN %(with_attached)s ELSE %(with_detached)s END
 ) TO STDOUT
 
 
@@ -400,19 +400,6 @@ changed AS (
     )
 )
 DELETE FROM cdb_adopted AS adopted USING "PayloadIOV" AS iov WHERE iov.id = adopted.id
-
-
--- name: copy_source_others
--- Send the rows of payload lists that the decisions detach to the client. Parameters: those of `copy_source_rows`.
-COPY (
-SELECT list.id, false, iov.id, iov.payload_url, iov.checksum, iov.size, iov.major_iov, iov.minor_iov, iov.major_iov_end,
-    iov.minor_iov_end, iov.extra, iov.created, iov.updated
-FROM unnest(%(list_ids)s::bigint[]) AS list (id)
-CROSS JOIN LATERAL (
-{rows}
-) AS iov
-WHERE NOT iov.attached
-) TO STDOUT
 
 
 -- name: own_hashes

@@ -1,8 +1,7 @@
 """What a database of nopayloaddb holds: its global tags, payload types and lists, and summaries of the rows of lists."""
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -85,12 +84,15 @@ def batches(items: Sequence[Item], size: int = LISTS_AT_ONCE) -> Iterator[list[I
 
 def read_tags(snapshot: Snapshot) -> list[SourceTag]:
     """All global tags, by id."""
-    names: Counter[str] = Counter()
-    found = []
-    for tag_id, name, *more in snapshot.rows("source_tags"):
-        names[name] += 1
-        found.append(SourceTag(tag_id, name if names[name] == 1 else f"{name} (id {tag_id})", *more))
-    return found
+    return [SourceTag(*row) for row in _with_different_names(snapshot.rows("source_tags"))]
+
+
+def _with_different_names(rows: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
+    """Rows of an id, a name and more. A name that an earlier row has ends with the id."""
+    seen = set()
+    for item_id, name, *more in rows:
+        yield (item_id, f"{name} (id {item_id})" if name in seen else name, *more)
+        seen.add(name)
 
 
 def read_types(snapshot: Snapshot) -> list[SourceType]:
@@ -100,19 +102,16 @@ def read_types(snapshot: Snapshot) -> list[SourceType]:
 
 def read_lists(snapshot: Snapshot, tag_id: int | None = None) -> list[SourceList]:
     """The payload lists of a tag, or all (None), by id."""
-    names: Counter[str] = Counter()
-    rows = []
-    for list_id, name, *more in snapshot.rows("source_lists", {"tag_id": tag_id}):
-        names[name] += 1
-        rows.append(SourceList(list_id, name if names[name] == 1 else f"{name} (id {list_id})", *more))
+    rows = _with_different_names(snapshot.rows("source_lists", {"tag_id": tag_id}))
+    lists = [SourceList(*row) for row in rows]
     newest: dict[tuple[int | None, str | None], SourceList] = {}
-    for item in rows:
+    for item in lists:
         key = (item.tag_id, item.payload_type)
         if key not in newest or (item.updated, item.id) > (newest[key].updated, newest[key].id):
             newest[key] = item
     return [
-        SourceList(**vars(item) | {"stays": item.tag_id is not None and newest[item.tag_id, item.payload_type] is item})
-        for item in rows
+        replace(item, stays=item.tag_id is not None and newest[item.tag_id, item.payload_type] is item)
+        for item in lists
     ]
 
 

@@ -307,9 +307,9 @@ def _copy_rows(
 def load_rows(copy: Copy, snapshot: Snapshot, list_ids: Sequence[int]) -> None:
     """Load the rows of lists of the source into the temporary table."""
     # An update stores the detached rows of all lists at its end.
-    keeps_detached = copy.keeps_detached and copy.adoption.finished is None
-    values = {"list_ids": list(list_ids), "keeps_detached": keeps_detached} | copy.decisions.parameters
-    load(snapshot, "copy_source_rows", values)
+    with_detached = copy.keeps_detached and copy.adoption.finished is None
+    values = {"list_ids": list(list_ids), "with_attached": True, "with_detached": with_detached}
+    load(snapshot, "copy_source_rows", values | copy.decisions.parameters)
 
 
 def load_detached(copy: Copy, snapshot: Snapshot) -> None:

@@ -427,7 +427,8 @@ def update_detached(copy: Copy, others: dict[int, str | None], kept: Sequence[st
     copy.adoption.lists.filter(list_id__in=ids).delete()
     others |= {item.id: None for item in lists if found[item.id].count != found[item.id].attached}
     load_detached(copy, snapshot)
-    load(snapshot, "copy_source_others", copy.decisions.parameters | {"list_ids": list(others)}, adds=True)
+    values = {"list_ids": list(others), "with_attached": False, "with_detached": True}
+    load(snapshot, "copy_source_rows", values | copy.decisions.parameters, adds=True)
     with connection.cursor() as cursor:
         cursor.execute(UPDATE_DETACHED, {"first_own_id": copy.adoption.first_own_id, "kept_tags": list(kept)})
     insert_loaded(copy, dict.fromkeys(others, 0), list(others.values()))
