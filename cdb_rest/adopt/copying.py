@@ -6,7 +6,6 @@ from typing import Any
 
 from django.conf import settings
 from django.db import connection
-from django.db.models.functions import Now
 
 from cdb_rest import named_sql
 from cdb_rest.adopt.contents import (
@@ -14,16 +13,13 @@ from cdb_rest.adopt.contents import (
     SourceList,
     SourceTag,
     Summary,
-    read_lists,
     read_types,
-    summaries,
 )
 from cdb_rest.adopt.decisions import FAULT_CHOICES, Decisions
 from cdb_rest.adopt.source import Snapshot, Source
 from cdb_rest.models import (
     AdoptedList,
     Adoption,
-    ChangeAction,
     GlobalTag,
     GlobalTagChange,
     GlobalTagStatus,
@@ -136,28 +132,6 @@ def _type(name: str, **columns: Any) -> PayloadType:
         check_new_name(name, settings.CDB_NAME_PATTERN)
         found = PayloadType.objects.create(name=name, **columns)
     return found
-
-
-@write
-def finish(copy: Copy, snapshot: Snapshot) -> None:
-    """Copy what is in no tag, if it is kept, and record that all was copied."""
-    if copy.keeps_detached:
-        _copy_detached(copy, snapshot)
-    Adoption.objects.filter(id=copy.adoption.id).update(finished=Now())
-
-
-def _copy_detached(copy: Copy, snapshot: Snapshot) -> None:
-    """Copy the lists without a tag and the IOVs without a list. Lists that were copied with a tag stay there until an update."""
-    known = set(copy.adoption.lists.values_list("source_id", flat=True))
-    lists = [item for item in read_lists(snapshot) if item.tag_id is None and item.id not in known]
-    found = summaries(snapshot, lists, copy.decisions)
-    check_decided(copy, lists, found)
-    changes = Changes()
-    made = add_lists(copy, snapshot, lists, found, None, changes)
-    changes.record(ChangeAction.ADOPT, BY_ADOPT)
-    note_lists(copy, found, made)
-    load_detached(copy, snapshot)
-    insert_loaded(copy, {}, [])
 
 
 def check_decided(copy: Copy, lists: Sequence[SourceList], found: dict[int, Summary]) -> None:

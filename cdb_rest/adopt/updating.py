@@ -10,6 +10,7 @@ from functools import partial
 
 from django.db import connection
 from django.db.models import Q
+from django.db.models.functions import Now
 
 from cdb_rest import named_sql
 from cdb_rest.adopt.contents import (
@@ -27,7 +28,6 @@ from cdb_rest.adopt.copying import (
     check_decided,
     copy_types,
     create_tag,
-    finish,
     insert_loaded,
     load,
     load_detached,
@@ -40,6 +40,7 @@ from cdb_rest.history.contents import stream_rows
 from cdb_rest.models import (
     AdoptedList,
     AdoptedTag,
+    Adoption,
     ChangeAction,
     GlobalTag,
     GlobalTagStatus,
@@ -100,7 +101,7 @@ def copy_tags(copy: Copy, only: Sequence[str]) -> list[str]:
                 raise InvalidInputError(f"global tag {quoted(tag.name)}: {error}") from error
             copied.append(copy.decisions.name("global tag", tag.name))
     if not only and copy.adoption.finished is None:
-        copy.source.read(partial(finish, copy))
+        copy.source.read(partial(_finish, copy))
         copy.adoption.refresh_from_db()
     return copied
 
@@ -182,7 +183,7 @@ def _read_lists(
     return [item for item in lists if item.stays or copy.keeps_detached], found
 
 
-def _with_detached(found: dict[int, Summary], tag: str) -> dict[int, str | None]:
+def _with_detached(found: dict[int, Summary], tag: str | None) -> dict[int, str | None]:
     return {item.list_id: tag for item in found.values() if item.count != item.attached}
 
 
@@ -393,21 +394,39 @@ class _Lists:
 
 
 @write
+def _finish(copy: Copy, snapshot: Snapshot) -> None:
+    """Copy what is in no tag, if it is kept, and record that all was copied."""
+    if copy.keeps_detached:
+        # The progress of new rows is that of their copy.
+        _lists_without_tag(copy, read_lists(snapshot), snapshot, lambda count: None).record(None)
+        load_detached(copy, snapshot)
+        insert_loaded(copy, {}, [])
+    Adoption.objects.filter(id=copy.adoption.id).update(finished=Now())
+
+
+def _lists_without_tag(
+    copy: Copy, every: Sequence[SourceList], snapshot: Snapshot, progress: Callable[[int], object]
+) -> _Lists:
+    """Make the lists without a tag those of the source; the changes are not recorded yet. `every` are all lists of the source."""
+    # A list that is in a tag here is that of a tag which was left alone.
+    in_tags = PayloadList.objects.exclude(global_tag=None).values("id")
+    left_alone = set(copy.adoption.lists.filter(list_id__in=in_tags).values_list("source_id", flat=True))
+    lists = [item for item in every if item.tag_id is None and item.id not in left_alone]
+    found = summaries(snapshot, lists, copy.decisions, progress)
+    check_decided(copy, lists, found)
+    update = _Lists(copy, snapshot, None, found, Changes())
+    update.apply(lists)
+    return update
+
+
+@write
 def update_detached(copy: Copy, others: dict[int, str | None], kept: Sequence[str], snapshot: Snapshot) -> bool:
     """Make the lists without a tag and the IOVs without a list those of the source, and delete lists that it has deleted.
 
     `others` are lists with rows that decisions detach, and `kept` tags whose detached IOVs stay.
     """
     every = read_lists(snapshot)
-    # A list that is in a tag here is that of a tag which was left alone.
-    in_tags = PayloadList.objects.exclude(global_tag=None).values("id")
-    left_alone = set(copy.adoption.lists.filter(list_id__in=in_tags).values_list("source_id", flat=True))
-    lists = [item for item in every if item.tag_id is None and item.id not in left_alone]
-    found = summaries(snapshot, lists, copy.decisions, partial(copy.progress, "without a tag"))
-    check_decided(copy, lists, found)
-    changes = Changes()
-    update = _Lists(copy, snapshot, None, found, changes)
-    update.apply(lists)
+    update = _lists_without_tag(copy, every, snapshot, partial(copy.progress, "without a tag"))
     gone = copy.adoption.lists.exclude(source_id__in=[item.id for item in every])
     known = dict(gone.values_list("list_id", "version"))
     deleted = [
@@ -419,13 +438,13 @@ def update_detached(copy: Copy, others: dict[int, str | None], kept: Sequence[st
     ids = [item.id for item in deleted]
     supersede_lists([item.id for item in deleted if item.base_list_id is None])
     for payload_list in deleted:
-        changes.of_list(payload_list)
+        update.changes.of_list(payload_list)
     update.record(None)
     PayloadIOV.objects.filter(payload_list__in=ids).delete()
     with connection.cursor() as cursor:
         cursor.execute(DELETE_LISTS, {"list_ids": ids})
     copy.adoption.lists.filter(list_id__in=ids).delete()
-    others |= {item.id: None for item in lists if found[item.id].count != found[item.id].attached}
+    others |= _with_detached(update.found, None)
     load_detached(copy, snapshot)
     values = {"list_ids": list(others), "with_attached": False, "with_detached": True}
     load(snapshot, "copy_source_rows", values | copy.decisions.parameters, adds=True)
