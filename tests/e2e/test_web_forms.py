@@ -1,4 +1,4 @@
-"""The forms of the web pages in a real browser: filters, previews, the first tag of a database."""
+"""The list of global tags in a real browser: filters while one types, and the choice of two tags to compare."""
 
 import re
 

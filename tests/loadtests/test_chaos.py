@@ -1,4 +1,4 @@
-"""`make chaos`: its clients detect wrong responses, and the service survives some faults."""
+"""`make chaos`: the service survives a fault under load, and the report says so."""
 
 import csv
 import os

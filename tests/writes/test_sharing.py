@@ -1,4 +1,4 @@
-"""Clones share rows until they are written to: what is stored, what others see, and which writes copy."""
+"""Writes to clones that share rows with their base: which ones copy rows, and what stays as it is."""
 
 import pytest
 
