@@ -12,7 +12,6 @@ import pytest
 
 from cdb.env import ROOT
 from loadtests import campaign, locusts, recording
-from loadtests.service import ServiceError
 from tests.programs import needs
 
 FILES = sorted(campaign.DIRECTORY.glob("*.toml"))
@@ -21,39 +20,6 @@ FILES = sorted(campaign.DIRECTORY.glob("*.toml"))
 def run(*words, directory):
     command = [sys.executable, "-m", "loadtests", *words, "--directory", directory]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=400)
-
-
-@pytest.fixture
-def load(tmp_path):
-    """A function that reads a campaign from text."""
-
-    def load(text, **options):
-        path = tmp_path / "own.toml"
-        path.write_text(f'title = "Own"\nquestion = "Why?"\n{text}')
-        return campaign.load(path, **options)
-
-    return load
-
-
-STEP = '[[steps]]\nname = "{n} of {route}"\nusers = { SingleRequest = "{n}" }\n'
-MATRIX = STEP + 'each = { n = [1, 300, 5], route = ["a", "b"] }\noptions = { seconds = 60, route = "{route}" }\n'
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "'steps' is missing"),
-        ("steps = 1 1", "Expected newline"),
-        (STEP, "'n' is missing"),
-        (MATRIX + "sleep = 1\n", "unknown: sleep; known are each"),
-        (MATRIX + "hold = { speed = 1 }\n", "unknown: speed; known are p95"),
-        (MATRIX + 'faults = ["rain"]\n', "no such fault for campaigns: rain"),
-    ],
-)
-def test_a_mistake_in_a_file_is_one_line(load, text, message):
-    with pytest.raises(ServiceError, match=message) as caught:
-        load(text)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

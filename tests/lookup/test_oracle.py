@@ -158,10 +158,3 @@ def test_the_setting_and_debug_serve_them(variables, served):
     )
     names = [view_of(route).__name__ for route in STRATEGY_ROUTES] if served else ["route_not_found"] * len(PATHS)
     assert done.stdout.strip() == str(names)
-
-
-@pytest.mark.parametrize("name", [name for name in STRATEGIES if name.startswith("sql")])
-def test_a_strategy_in_sql_has_its_number_of_statements(api, build, strategies_on, django_assert_num_queries, name):
-    build.iov(build.list(build.tag()), (0, 0))
-    with django_assert_num_queries(STRATEGIES[name].queries):
-        assert api.get(f"payloadiovs_{name}/{QUESTION}").ok()

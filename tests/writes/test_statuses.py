@@ -67,15 +67,6 @@ def test_locked_tags_may_grow_and_frozen_ones_may_not(api, world, protected):
         answer.error(409, "global_tag_frozen") if protected == "frozen" else answer.ok()
 
 
-def test_a_clone_of_a_frozen_tag_is_unlocked_and_leaves_the_source_alone(api, world):
-    api.put("gt_change_status/tag/frozen").ok()
-    before = api.get("globalTag/tag").content
-    assert api.post("cloneGlobalTag/tag/copy").ok()["status"] == "unlocked"
-    api.delete("deletePayloadIOV/copy/Gain/0/0/10/0").ok()
-    api.delete("deleteGlobalTag/copy").ok()
-    assert api.get("globalTag/tag").content == before
-
-
 @pytest.mark.parametrize("status", ["locked", "published"])
 def test_bulk_rows_do_not_change_what_is_defined_in_a_protected_tag(api, build, status):
     tag = build.tag("tag")
