@@ -65,11 +65,17 @@ class Data(NamedTuple):
             LEFT JOIN {GlobalTag} tag ON tag.id = list.global_tag_id LEFT JOIN {PayloadType} type"""
         columns = [name if name in database.columns["PayloadIOV"] else LACKING[name] for name in LACKING]
         rows = f"""SELECT iov.id, list.id, payload_url, major_iov, minor_iov, {", ".join(columns)} FROM {{PayloadIOV}} iov
-            LEFT JOIN {{PayloadList}} list ON list.id = iov.payload_list_id"""  # noqa: S608 -- names and constants
+            LEFT JOIN {{PayloadList}} list ON list.id = iov.payload_list_id ORDER BY iov.id"""  # noqa: S608 -- names and constants
         status_key, type_key = database.key("GlobalTagStatus"), database.key("PayloadType")
         return cls(
-            [Tag(*values) for values in database.execute(f"{tags} ON status.{status_key} = tag.status_id")],
-            [PayloadList(*values) for values in database.execute(f"{lists} ON type.{type_key} = list.payload_type_id")],
+            [
+                Tag(*values)
+                for values in database.execute(f"{tags} ON status.{status_key} = tag.status_id ORDER BY tag.id")
+            ],
+            [
+                PayloadList(*values)
+                for values in database.execute(f"{lists} ON type.{type_key} = list.payload_type_id ORDER BY list.id")
+            ],
             [
                 Row(row, payload_list, start, end, url, checksum, max(size or 0, 0), extra or None, comb_iov)
                 for row, payload_list, url, *numbers, checksum, size, extra, comb_iov in database.execute(rows)
