@@ -14,7 +14,10 @@ from tqdm import tqdm
 
 from cdb_rest.management.quantities import Duration
 
-TESTS = ("tests/histories", "tests/writes/test_concurrency.py", "tests/lookup/test_oracle.py")
+TESTS = (
+    *("tests/histories", "tests/writes/test_concurrency.py", "tests/lookup/test_oracle.py"),
+    "tests/adopt/test_adoption.py",
+)
 
 
 def main() -> int:
