@@ -17,15 +17,10 @@ from tests.adopt.model import (
     stored_answers,
 )
 from tests.adopt.old_database import (
-    ALTERATIONS,
     FORMS,
     INDEXES,
-    MAX,
     OldDatabase,
     combined,
-    major_twice,
-    rounded,
-    scaled,
 )
 from tests.profiles import examples
 
@@ -44,22 +39,6 @@ def test_every_variant_holds_the_faults_that_are_planted_in_it(scratch, variant,
             assert [kind] * len(found) == [next(faults(rows[row], "continuous")) for row in found], name
         elif kind == "wrong_comb_iov":
             assert all(rows[row].comb_iov != combined(*rows[row].start) for row in found), name
-
-
-def test_databases_that_were_changed_by_hand(scratch):
-    database = OldDatabase(scratch).create()
-    database.iov(None, (1, 0), extra="7", size=5)
-    for name, statement in ALTERATIONS.items():
-        database.execute(statement)
-        assert [row.size for row in Data.read(database).rows] == [5], name
-
-
-def test_values_of_comb_iov():
-    assert str(rounded(1720000000, 15)) == "1720000000.000000000000000002"
-    assert combined(1720000000, 1) > rounded(1720000000, 1) == 1720000000
-    assert combined(999999999, MAX) == rounded(999999999, MAX)
-    assert str(combined(MAX, MAX)) == f"{MAX}.{MAX:019}"
-    assert scaled(1, MAX) > 10 and str(major_twice(2, 9)) == "2.0000000000000000002"
 
 
 @pytest.mark.parametrize("variant", ["V2", "V9"])

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from cdb_rest.adopt.copying import Copy, begin
 from cdb_rest.adopt.decisions import CHOICES, Decisions, read_decisions
-from cdb_rest.adopt.report import make_report
+from cdb_rest.adopt.reporting import make_report
 from cdb_rest.adopt.show import as_text
 from cdb_rest.adopt.source import Source
 from cdb_rest.adopt.updating import copy_tags
@@ -112,8 +112,10 @@ def test_each_decision_that_refuses_or_is_missing_stops_a_copy(scratch):
 @pytest.mark.parametrize("alteration", ALTERATIONS)
 def test_changes_by_hand_are_told(scratch, alteration):
     database = OldDatabase(scratch).create()
+    database.iov(None, (1, 0), extra="7", size=5)
     database.execute(ALTERATIONS[alteration])
-    assert source_of(database).schema.notes
+    report = make_report(source_of(database), Decisions(), progress=lambda *_: None)
+    assert report.notes and report.faults["detached_iov"].count == 1
 
 
 def test_other_databases_are_refused_with_what_they_are(scratch, settings):

@@ -16,7 +16,8 @@ from cdb_rest.adopt import show
 from cdb_rest.adopt.catalog import NotNopayloaddbError
 from cdb_rest.adopt.copying import Copy, begin, is_empty, merged, refresh_statistics
 from cdb_rest.adopt.decisions import CHOICES, Decisions, read_decisions
-from cdb_rest.adopt.report import MEANINGS, Report, make_report
+from cdb_rest.adopt.report import MEANINGS, Report
+from cdb_rest.adopt.reporting import make_report
 from cdb_rest.adopt.source import Source, SourceError, read_url
 from cdb_rest.adopt.updating import Updated, copy_tags, update
 from cdb_rest.adopt.verifying import Verification, verify, verify_against
@@ -89,6 +90,9 @@ class Command(BaseCommand):
             metavar="FILE",
             help="write all decisions as a TOML file to fill in, and bad names as a CSV file beside it",
         )
+        self._add_decisions(parser)
+
+    def _add_decisions(self, parser: CommandParser) -> None:
         decisions = parser.add_argument_group("decisions")
         decisions.add_argument(
             "--decisions", metavar="FILE", help="a TOML file with decisions; options replace those in it"
@@ -212,6 +216,8 @@ class Command(BaseCommand):
                     found = update(
                         Copy(source, adoption, decisions, _shown_by(bar), options["overwrite"]), options["only"]
                     )
+                # Later changes here are conflicts again.
+                options["overwrite"] = []
             except UNAVAILABLE as error:
                 check()
                 if watch is None:
@@ -226,7 +232,7 @@ class Command(BaseCommand):
             for name, reason in found.conflicts.items():
                 if told.get(name) != reason:
                     self.stdout.write(f"Left alone: {name}: {reason}")
-            told, options["overwrite"] = found.conflicts, []
+            told = found.conflicts
             # With --watch, a log that is a file or a pipe gets the lines now.
             self.stdout.flush()
             if watch is None:
