@@ -14,7 +14,7 @@ from psycopg2 import errorcodes
 from psycopg2.extensions import parse_dsn
 
 from cdb_rest import named_sql
-from cdb_rest.adopt.catalog import Schema
+from cdb_rest.adopt.catalog import NotNopayloaddbError, Schema
 from cdb_rest.rules.errors import CdbError
 
 BEGIN = named_sql.load("begin_source_snapshot")
@@ -174,7 +174,11 @@ class Source:
                 except psycopg2.errors.InsufficientPrivilege:
                     identity = self.address
         except psycopg2.Error as error:
+            self.close()
             raise _described(error) from error
+        except NotNopayloaddbError:
+            self.close()
+            raise
         self.identity = f"{identity}/{self.schema.name}"
 
     def _connect(self) -> Any:
