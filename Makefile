@@ -36,7 +36,7 @@ test: setup-dev ## run the quick tests with a real PostgreSQL, two to three minu
 
 # Two processes for each processor, because tests of whole services often wait.
 test-all: setup-dev ## run all tests, also those of whole services; TESTS=tests/e2e selects a folder
-	@$(PYTEST) -n $$(($$(nproc) * 2)) $(or $(TESTS),tests) $(ARGS)
+	@$(PYTEST) -n $$(($$(nproc) * 2)) $(or $(TESTS),tests clients/python/tests) $(ARGS)
 
 soak: setup-dev ## compare random histories and concurrent writers with the oracle for MINUTES=10, on all cores
 	@.venv/bin/python -m tests.soak --minutes $(or $(MINUTES),10)

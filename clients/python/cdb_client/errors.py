@@ -1,0 +1,52 @@
+"""The errors of the client. Each class has the exit code that the command ends with."""
+
+from typing import ClassVar
+
+
+class CdbError(Exception):
+    """Something failed that the client cannot explain: a bug of the service, or an answer that is none of a cdb service.
+
+    `str()` is one line that names the server, and the global tag and moment if there are any.
+    """
+
+    exit_code: ClassVar[int] = 1
+
+
+class InputError(CdbError):
+    """A value that the caller gave is missing, malformed or out of range, or the configuration is invalid."""
+
+    exit_code = 2
+
+
+class NotAllowedError(CdbError):
+    """The service requires a token, rejects the token, or the role of the user does not permit the request."""
+
+    exit_code = 3
+
+
+class NotFoundError(CdbError):
+    """The global tag, payload type, revision, file or other object does not exist, or is no longer stored."""
+
+    exit_code = 4
+
+
+class RefusedError(CdbError):
+    """The status of the tag, one of its limits, or existing data forbid the write. Nothing was stored."""
+
+    exit_code = 5
+
+
+class DataError(CdbError):
+    """Data are not what they should be: a payload file with another size or checksum, or a damaged snapshot."""
+
+    exit_code = 6
+
+
+class OutsideSnapshotError(DataError):
+    """The snapshot does not contain the tag, the payload type or the moment."""
+
+
+class UnavailableError(CdbError):
+    """The service did not answer until the time for retries was over. A later attempt may succeed."""
+
+    exit_code = 75
