@@ -27,6 +27,7 @@ from cdb_rest.api.base import errors  # noqa: E402
 from cdb_rest.compiled.registry import registry  # noqa: E402
 from cdb_rest.connections import postgresql, replicas  # noqa: E402
 from cdb_rest.observe.request_observer import Observed  # noqa: E402
+from cdb_rest.wsgi.pinned import Pinned  # noqa: E402
 from cdb_rest.wsgi.refusals import Overload, ReadAccess  # noqa: E402
 from cdb_rest.wsgi.shortcut import Shortcut  # noqa: E402
 
@@ -44,6 +45,7 @@ if not settings.DEBUG:
     application = Shortcut(application)
 if not settings.CDB_ANONYMOUS_READS:
     application = ReadAccess(application, refuse=django)
+application = Pinned(application, refuse=django)
 application = Observed(Overload(application), on_error=errors.respond)
 # Large requests make many objects, and each collection looks at all that were loaded before.
 gc.set_threshold(50_000)

@@ -41,6 +41,17 @@ class Hot(StrEnum):
     SETTING = "user_settings"
 
 
+class Pin(StrEnum):
+    """What a pinned address (`cdb_rest/wsgi/pinned.py`) serves at a route."""
+
+    # The pinned state. The route must know the parameters `rev` and `at`; a name in its path must be that of a global tag.
+    STATE = "state"
+    # The same as an array of tag items, with the pinned tag only.
+    GLOBAL_TAGS = "globalTags"
+    # The present, which is the same for all global tags.
+    PRESENT = "present"
+
+
 @dataclass(frozen=True, slots=True)
 class Route:
     """One row of the table.
@@ -48,7 +59,8 @@ class Route:
     `view` is the name "module.Class" of the view in `cdb_rest.api`, or the class itself. `paths` are relative to
     `/api/cdb_rest/`. If existing clients have a path for the view, it is the first one. Each path is served with and
     without its trailing slash. `is_cached` lets nginx store responses that have an ETag. `hot` is the read that a plain GET
-    is. `queries` are the numbers of SQL statements of a GET, by query string; tests check them.
+    is. `pin` is what a pinned address serves here, if anything. `queries` are the numbers of SQL statements of a GET, by query
+    string; tests check them.
 
     `writes` is the least role that a write needs, or None if the view has no writes. The services check the role again,
     or a higher one, for the tags and payload types of the request. If `CDB_ANONYMOUS_READS` is off, a read needs the
@@ -61,6 +73,7 @@ class Route:
     pool: Pool = Pool.READS
     is_cached: bool = False
     hot: Hot | None = None
+    pin: Pin | None = None
     queries: Mapping[str, int] = field(default_factory=dict)
     writes: Role | None = None
     is_public: bool = False
@@ -81,27 +94,28 @@ RANGE = "gtName=tag0&startMajorIOV=0&startMinorIOV=0&endMajorIOV=-1&endMinorIOV=
 ROUTES = (
     Route(
         "lookup.LookupView", ("payloadiovs/", "payload-iovs/query/"),
-        pool=Pool.LOOKUPS, is_cached=True, hot=Hot.LOOKUP,
+        pool=Pool.LOOKUPS, is_cached=True, hot=Hot.LOOKUP, pin=Pin.STATE,
         queries={MOMENT: 1, f"{MOMENT}&payloadType=Type0": 1, f"{MOMENT}&rev=2": 1, f"{MOMENT}&gtName=tag0": 5},
         # For one moment; each further one may add a statement.
         reads_by_post={'{"gtName": "tag0", "moments": [[1, 0]]}': 10},
     ),
     Route(
         "global_tags.GlobalTagCollectionView", ("global-tags",),
-        pool=Pool.LOOKUPS, is_cached=True, hot=Hot.GLOBAL_TAGS, queries={"": 1}, writes=Role.MANAGER,
+        pool=Pool.LOOKUPS, is_cached=True, hot=Hot.GLOBAL_TAGS, pin=Pin.GLOBAL_TAGS,
+        queries={"": 1}, writes=Role.MANAGER,
     ),
     Route(
         "global_tags.GlobalTagListView", ("globalTags",), pool=Pool.LOOKUPS, is_cached=True, hot=Hot.GLOBAL_TAGS,
-        queries={"": 1, "page=1&search=tag&sort=name&status=unlocked": 5},
+        pin=Pin.GLOBAL_TAGS, queries={"": 1, "page=1&search=tag&sort=name&status=unlocked": 5},
     ),
     Route(
         "global_tags.GlobalTagByNameView", ("globalTag/<str:name>", "global-tags/<str:name>"),
-        pool=Pool.LOOKUPS_IF_LIGHT, is_cached=True, hot=Hot.GLOBAL_TAG,
+        pool=Pool.LOOKUPS_IF_LIGHT, is_cached=True, hot=Hot.GLOBAL_TAG, pin=Pin.STATE,
         queries={"": 7, "light": 1, "rev=2": 8, "light&rev=2": 6},
     ),
     Route(
         "global_tags.PayloadListsOfGlobalTagView", ("gtPayloadLists/<str:name>", "global-tags/<str:name>/payload-lists"),
-        pool=Pool.LOOKUPS, is_cached=True, hot=Hot.PAYLOAD_LISTS, queries={"": 1, "rev=2": 5},
+        pool=Pool.LOOKUPS, is_cached=True, hot=Hot.PAYLOAD_LISTS, pin=Pin.STATE, queries={"": 1, "rev=2": 5},
     ),
     Route(
         "global_tags.GlobalTagCloneView",
@@ -120,7 +134,7 @@ ROUTES = (
     ),
     Route(
         "global_tags.GlobalTagStatusListView", ("gtstatus", "global-tags/statuses"),
-        pool=Pool.LOOKUPS, is_cached=True, hot=Hot.STATUSES, queries={"": 1}, writes=Role.MANAGER,
+        pool=Pool.LOOKUPS, is_cached=True, hot=Hot.STATUSES, pin=Pin.PRESENT, queries={"": 1}, writes=Role.MANAGER,
     ),
     Route(
         "global_tags.GlobalTagStatusDeleteView",
@@ -134,7 +148,8 @@ ROUTES = (
     Route("global_tags.GlobalTagByIdView", ("gt/<str:tag_id>",), pool=Pool.HEAVY, queries={"": 7}),
     Route(
         "payload_types.PayloadTypeListView", ("pt", "payload-types"),
-        pool=Pool.LOOKUPS, is_cached=True, hot=Hot.PAYLOAD_TYPES, queries={"": 1, "page=1": 5}, writes=Role.CONTRIBUTOR,
+        pool=Pool.LOOKUPS, is_cached=True, hot=Hot.PAYLOAD_TYPES, pin=Pin.PRESENT,
+        queries={"": 1, "page=1": 5}, writes=Role.CONTRIBUTOR,
     ),
     Route(
         "payload_types.PayloadTypeDeleteView", ("deletePayloadType/<str:name>", "payload-types/<str:name>/delete"),
@@ -161,11 +176,11 @@ ROUTES = (
     ),
     Route(
         "ranges.PayloadIOVRangeView", ("payloadiovsrange/", "payload-iovs/starts/"), pool=Pool.HEAVY,
-        queries={RANGE: 7, f"{RANGE}&rev=2": 6},
+        pin=Pin.STATE, queries={RANGE: 7, f"{RANGE}&rev=2": 6},
     ),
     Route(
         "ranges.ValidPayloadIOVView", ("payload-iovs/range",), pool=Pool.HEAVY,
-        queries={"gtName=tag0": 8, "gtName=tag0&payload_type=Type0&rev=2": 7},
+        pin=Pin.STATE, queries={"gtName=tag0": 8, "gtName=tag0&payload_type=Type0&rev=2": 7},
     ),
     Route("payload_iovs.PayloadIOVAttachView", ("piov_attach", "payload-iovs/attach"), writes=Role.CONTRIBUTOR),
     Route("payload_iovs.PayloadIOVByIdView", ("piov/<str:iov_id>", "payload-iovs/<str:iov_id>"), queries={"": 1}),
@@ -189,7 +204,7 @@ ROUTES = (
     Route("reverting.GlobalTagRevertView", ("global-tags/<str:name>/revert",), writes=Role.MANAGER),
     Route(
         "export.ExportView", ("global-tags/<str:name>/export",), pool=Pool.HEAVY,
-        queries={"": 6, "payload_type=Type0&format=jsonl": 7, "rev=2": 6, "payload_type=Type0&rev=2": 6},
+        pin=Pin.STATE, queries={"": 6, "payload_type=Type0&format=jsonl": 7, "rev=2": 6, "payload_type=Type0&rev=2": 6},
     ),
     Route(
         "comparison.DifferencesView", ("global-tags/<str:a>/diff/<str:b>",), pool=Pool.HEAVY,
@@ -201,16 +216,16 @@ ROUTES = (
     ),
     Route(
         "analysis.CoverageView", ("global-tags/<str:name>/coverage",), pool=Pool.HEAVY,
-        queries={"": 7, "rev=2&payload_type=Type0": 8},
+        pin=Pin.STATE, queries={"": 7, "rev=2&payload_type=Type0": 8},
     ),
     Route(
         "analysis.UsesView", ("payload-iovs/uses",), pool=Pool.HEAVY,
         queries={"payload_url=u": 5, "checksum=a&removed=1": 5},
     ),
-    Route("analysis.ExplanationView", ("payload-iovs/explain",), queries={MOMENT: 9, f"{MOMENT}&rev=2": 8}),
+    Route("analysis.ExplanationView", ("payload-iovs/explain",), pin=Pin.STATE, queries={MOMENT: 9, f"{MOMENT}&rev=2": 8}),
     Route(
         "service.PublicSettingView", ("user_settings/<str:name>", "settings/<str:name>"),
-        pool=Pool.LOOKUPS, hot=Hot.SETTING, queries={"": 0},
+        pool=Pool.LOOKUPS, hot=Hot.SETTING, pin=Pin.PRESENT, queries={"": 0},
     ),
     Route("identity.WhoAmIView", ("whoami",), is_public=True, queries={"": 0}),
 )  # fmt: skip

@@ -21,7 +21,7 @@ HEADINGS = {
     504: "The service is busy, or the database does not respond",
 }
 # For programs, whatever they accept.
-JSON_PATHS = ("/api/", "/health/", "/metrics")
+JSON_PATHS = ("/api/", "/pin/", "/health/", "/metrics")
 # Headers that describe the JSON body.
 OF_BODY = {"content-type", "content-length"}
 

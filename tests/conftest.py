@@ -115,8 +115,8 @@ class ServiceClient(Client):
 class Api:
     """Requests to the API in this process: every answer is held against the rules that all answers keep."""
 
-    def __init__(self) -> None:
-        self._client = ServiceClient(raise_request_exception=False)
+    def __init__(self, client: Client | None = None) -> None:
+        self._client = client or ServiceClient(raise_request_exception=False)
 
     def __call__(
         self, method: str, path: str, body: Any = None, *, raw: bytes | None = None, **headers: str

@@ -8,14 +8,14 @@ import grp
 import re
 import resource
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from cdb import env
 from cdb.env import ConfigurationError
 from cdb.processes import machine, templates
 from cdb.serving import layout
 from cdb.serving.sizes import other_threads
-from cdb_rest.routes import ROUTES, Pool, Route
+from cdb_rest.routes import ROUTES, Pin, Pool, Route
 
 CONFIGURATION, ERRORS = "nginx.conf", "nginx-errors.conf"
 # Connections of one process: each request has two, one from the client and one to a server.
@@ -74,7 +74,7 @@ def configuration(*, trusted: Sequence[str], **addresses: object) -> str:
             "HEAVY": max(1, other_threads() // 4),
             "ERRORS": templates.fill(ERRORS, most_bytes),
             "POOLS": _map([*_pools(), *(("POST", route, Pool.HEAVY) for route in ROUTES if route.reads_by_post)]),
-            "CACHED": _map(("GET|HEAD", route, "cdb") for route in cached),
+            "CACHED": _map((("GET|HEAD", route, "cdb") for route in cached), pins=(Pin.STATE, Pin.GLOBAL_TAGS)),
             "LOOKUPS_TIMEOUT": values["CDB_QUEUE_TIMEOUT_SECONDS"]
             + values["CDB_LOOKUP_TIMEOUT_SECONDS"]
             + MARGIN_SECONDS,
@@ -90,16 +90,20 @@ def _pools() -> Iterator[tuple[str, Route, str]]:
     return (("GET|HEAD", route, route.pool) for route in ROUTES if route.pool != Pool.READS)
 
 
-def _map(values: Iterable[tuple[str, Route, str]]) -> str:
-    """The lines of an nginx map from method and path to the value of each route.
+def _map(values: Iterable[tuple[str, Route, str]], pins: Collection[Pin] = tuple(Pin)) -> str:
+    """The lines of an nginx map from method and path to the value of each route, with `pins` also at pinned addresses.
 
     nginx uses the first line that matches, so fixed paths come before paths with parameters, as in Django's patterns.
     """
-    paths = [(methods, path.rstrip("/"), value) for methods, route, value in values for path in route.paths]
+    paths = [
+        (methods, "(/pin/[^/]+)?" if route.pin in pins else "", path.rstrip("/"), value)
+        for methods, route, value in values
+        for path in route.paths
+    ]
     lines = []
-    for methods, path, value in sorted(paths, key=lambda one: "<" in one[1]):
+    for methods, prefix, path, value in sorted(paths, key=lambda one: "<" in one[2]):
         pattern = re.sub("<.*?>", "[^/]+", path)
-        lines.append(f'"~^({methods}):/api/cdb_rest/{pattern}/?$" {value};')
+        lines.append(f'"~^({methods}):{prefix}/api/cdb_rest/{pattern}/?$" {value};')
     return "\n        ".join(lines)
 
 

@@ -76,7 +76,12 @@ def check_readable(tag: str, revision: int, *, has_history: bool, is_deleted: bo
 
 def missing_revision(tag: str, as_of: AsOf) -> GlobalTagNotFoundError | RevisionNotFoundError:
     """The error for a state that does not exist: the tag never existed, or it has no such revision."""
-    is_known = GlobalTag.objects.filter(name=tag).exists() or GlobalTagChange.objects.filter(global_tag=tag).exists()
+    changes = GlobalTagChange.objects.filter(global_tag=tag).order_by("revision").values_list("revision", "created")
+    first, last = changes.first(), changes.last()
+    if first and last:
+        known = " to ".join(f"{revision} ({created:%Y-%m-%dT%H:%M:%SZ})" for revision, created in (first, last))
+        return RevisionNotFoundError(f"{as_of} of global tag {quoted(tag)}, which has the revisions {known}")
+    is_known = GlobalTag.objects.filter(name=tag).exists()
     return RevisionNotFoundError(f"{as_of} of global tag {quoted(tag)}") if is_known else GlobalTagNotFoundError(tag)
 
 

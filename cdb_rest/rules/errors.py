@@ -217,6 +217,14 @@ class RevisionPrunedError(CdbError, status=410, code="revision_pruned"):
     """The tag had this revision, but its contents of then are no longer stored, or never were."""
 
 
+class NotPinnedError(CdbError, status=404, code="not_pinned"):
+    """The address is pinned to a state of one global tag, and serves neither other tags nor this path."""
+
+
+class PinnedWriteError(CdbError, status=405, code="pinned_address"):
+    """The address is pinned to a state of a global tag, so it is only for reads."""
+
+
 class KeyReusedError(CdbError, status=409, code="idempotency_key_reused"):
     """The idempotency key was used with another request; each new request needs a new key."""
 

@@ -1,1 +1,1 @@
-"""WSGI applications around Django's: observation, refusal of overdue requests, access to reads, and a shortcut for hot reads."""
+"""WSGI applications around Django's: observation, refusals, pinned addresses, access to reads, and a shortcut for hot reads."""

@@ -94,6 +94,8 @@ def _domain_error_response(error: errors.CdbError) -> HttpResponse:
         # An error is named only if there was a token. Source: RFC 6750, section 3.1.
         problem = ', error="invalid_token"' if isinstance(error, errors.InvalidTokenError) else ""
         response["WWW-Authenticate"] = f'Bearer realm="cdb"{problem}'
+    if isinstance(error, errors.PinnedWriteError):
+        response["Allow"] = "GET, HEAD, OPTIONS"
     return response
 
 
