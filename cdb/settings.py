@@ -170,7 +170,8 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": (
         "Conditions database: which payload file is valid for each payload type, at a moment of data taking.\n\n"
         "Every success is status 200; every error is JSON with `detail` and `code`. Each path works with and without a slash at "
-        "its end. The examples are for the global tag `tiny`, which `make run` creates in an empty database."
+        "its end. Reads of one global tag are also at `/pin/<tag>@<revision>/api/cdb_rest/`, as of that revision. The examples "
+        "are for the global tag `tiny`, which `make run` creates in an empty database."
     ),
     "VERSION": "1.0.0",
     "SERVE_INCLUDE_SCHEMA": False,

@@ -25,25 +25,9 @@ def _dropped():
 
 def test_they_are_made_once_and_dropped_once():
     assert {MOMENT, ASCENDING}.isdisjoint(indexes())
-    assert run("create") == [
-        f"{MOMENT} created in N s: N MiB.",
-        f"{ASCENDING} created in N s: N MiB.",
-        "Indexes created: 2 of 2 (N s).",
-    ]
+    assert run("create")[-1] == "Indexes created: 2 of 2 (N s)."
     assert {LOOKUP, MOMENT, ASCENDING} <= complete_indexes()
-    assert run("create") == [
-        f"{MOMENT} already exists: N MiB.",
-        f"{ASCENDING} already exists: N MiB.",
-        "Indexes created: 0 of 2 (N s).",
-    ]
-    assert run("drop") == [
-        f"{MOMENT} dropped in N s: N MiB freed.",
-        f"{ASCENDING} dropped in N s: N MiB freed.",
-        "Indexes dropped: 2 of 2 (N s).",
-    ]
-    assert run("drop") == [
-        f"{MOMENT} does not exist.",
-        f"{ASCENDING} does not exist.",
-        "Indexes dropped: 0 of 2 (N s).",
-    ]
-    assert LOOKUP in indexes()
+    assert run("create")[-1] == "Indexes created: 0 of 2 (N s)."
+    assert run("drop")[-1] == "Indexes dropped: 2 of 2 (N s)."
+    assert run("drop")[-1] == "Indexes dropped: 0 of 2 (N s)."
+    assert LOOKUP in indexes() and {MOMENT, ASCENDING}.isdisjoint(indexes())

@@ -176,14 +176,14 @@ class JobClient:
     """Talks as the compiled clients do: a new connection for each call, no Accept-Encoding, no redirects followed, the
     body parsed as JSON before the status is read."""
 
-    def __init__(self, port: int) -> None:
-        self.port = port
+    def __init__(self, port: int, base: str = "") -> None:
+        self.port, self.base = port, base
         self.calls: list[str] = []
 
     def call(self, method: str, path: str, body: Any = ..., headers: dict[str, str] | None = None) -> tuple[int, Any]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
-            connection.putrequest(method, f"/api/cdb_rest/{path}", skip_accept_encoding=True)
+            connection.putrequest(method, f"{self.base}/api/cdb_rest/{path}", skip_accept_encoding=True)
             connection.putheader("Accept", "*/*")
             for name, value in (headers or {}).items():
                 connection.putheader(name, value)

@@ -113,6 +113,25 @@ def test_a_lookup_is_two_calls(cpp):
     assert cpp.calls == ["GET globalTags", "GET payloadiovs"]
 
 
+def test_a_job_with_a_pinned_base_path_reads_what_it_read_then(cpp, made):
+    tag, payload_type = made
+    cpp.insert_payload(tag, payload_type, "then", (0, 10))
+    pinned = CppClient(cpp.port, f"/pin/{tag}@{cpp.global_tags()[tag]['revision']}")
+    lists = cpp.get(f"gtPayloadLists/{tag}")
+    cpp.insert_payload(tag, payload_type, "later", (0, 10))
+    cpp.write("DELETE", f"deleteGlobalTag/{tag}")
+    for _ in range(3):
+        assert list(pinned.global_tags()) == [tag]
+        assert pinned.payloads(tag, 0, 15) == {payload_type: ("then", 0, 10)}
+        assert pinned.get(f"gtPayloadLists/{tag}") == lists
+        assert payload_type in [one["name"] for one in pinned.get("pt")]
+    with pytest.raises(RefusedError):
+        pinned.payloads("tiny", 0, 15)
+    with pytest.raises(RefusedError) as refused:
+        pinned.insert_payload(tag, payload_type, "now", (0, 20))
+    assert refused.value.args[0] == 405
+
+
 def test_the_client_s_own_test_of_locked_tags(cpp, made):
     tag, payload_type = made
     cpp.insert_payload(tag, payload_type, "first", (0, 10), (0, 20))

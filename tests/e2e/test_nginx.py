@@ -298,5 +298,9 @@ def test_each_route_goes_where_it_should(served, log):
                     request_id = uuid.uuid4().hex
                     ask(served, method, f"{PREFIX}{target}?{query}", **{"X-Request-ID": request_id})
                     sent[request_id] = method, target, pools.get(method, "writes")
+                if route.pin and method in ("GET", "HEAD", "DELETE"):
+                    target, request_id = f"/pin/{name}@1{PREFIX}{filled}", uuid.uuid4().hex
+                    ask(served, method, f"{target}?{query}", **{"X-Request-ID": request_id})
+                    sent[request_id] = method, target, pools.get(method, "writes")
     found = log.pools(set(sent))
     assert [(method, target, found[key]) for key, (method, target, pool) in sent.items() if found[key] != pool] == []

@@ -79,6 +79,20 @@ def test_a_revision_of_an_unlocked_tag_is_kept(served, path):
     assert all(body == now for _, _, body in at)
 
 
+@pytest.mark.parametrize(
+    "path", ["globalTags?", "payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0", "gtPayloadLists/tiny/?"]
+)
+def test_a_pinned_response_is_kept_and_the_present_at_its_address_is_not(served, log, path):
+    base = f"/pin/tiny@{JobClient(served.port).get('globalTag/tiny?light')['revision']}{PREFIX}"
+    found = [ask(served, "GET", f"{base}{path}&new={new}") for new in [time.monotonic_ns()] * 4]
+    assert [headers["CDB-Cache"] for _, headers, _ in found] == ["MISS", "MISS", "HIT", "HIT"]
+    assert all((status, body) == (200, found[0][2]) for status, _, body in found)
+    assert log[found[0][1]["X-Request-ID"]]["pool"] == "lookups"
+    for present in ("pt", "global-tags/statuses", "user_settings/CDB_IOV_MODE"):
+        status, headers, _ = ask(served, "GET", base + present)
+        assert (status, headers["Cache-Control"], headers["CDB-Cache"]) == (200, "no-store", None)
+
+
 def test_the_answers_are_those_of_the_service_and_a_client_that_has_one_gets_304(served, service):
     direct = ask(service, "GET", UNLOCKED)[2]
     status, headers, rows = ask(served, "GET", UNLOCKED)

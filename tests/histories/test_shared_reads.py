@@ -14,7 +14,7 @@ from cdb_rest.lookup import shared_reads
 from cdb_rest.models import PayloadType
 from cdb_rest.observe.request_context import RequestContext, current_context
 from tests.histories.test_etags import STEPS, TAGS, TYPES, clear, paths, play
-from tests.lookup.compiling import compile_and_open, delete_compiled, insert
+from tests.lookup.compiling import compile_and_open, delete_compiled
 from tests.profiles import examples
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -80,13 +80,3 @@ def test_a_response_is_that_of_a_state_since_the_request_began(api, compiled_tag
             with shared_in(tested):
                 found = read(api, path, etag)
             assert found in possible or (found[0] == 304 and etag in {one[1] for one in possible}), (path, since)
-
-
-@pytest.fixture
-def tag(api):
-    clear()
-    api.post("pt", {"name": "Gain"}).ok()
-    api.post("gt", {"name": "a", "status": "unlocked"}).ok()
-    insert(api, "Gain", 1, tag="a")
-    with shared_in(({}, {})):
-        yield "a"

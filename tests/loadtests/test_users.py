@@ -66,17 +66,6 @@ def test_all_users_get_correct_responses_and_delete_their_data(load_service, run
     assert [kind["name"] for kind in client.get("pt") if kind["name"].startswith("load-")] == []
 
 
-def test_a_wrong_option_is_described_with_the_command_that_seeds_the_tag(run, tmp_path):
-    recording = run({"ReconstructionJob": 1}, 1, seed=2, jobs_per_user=10)
-    assert outcomes(recording) == {("ReconstructionJob", "globalTags"): {OK}, ("ReconstructionJob", "lookup"): {WRONG}}
-    detail = next(row["detail"] for row in failed(recording) if row["detail"])
-    assert detail.startswith("not the rows of --scenario tiny --layout realistic --seed 2 --iov-mode continuous: ")
-    # locust's own report counts failures of one kind together, and shows the whole description.
-    log = (tmp_path / "recording" / "locust.log").read_text()
-    [line] = [line for line in log.splitlines() if "GET lookup: FailedRequestError" in line]
-    assert "seed it again with `manage.py seed_scenario tiny --layout realistic --seed 2 --reset`, otherwise" in line
-
-
 def test_each_user_detects_a_wrong_response(load_service, run):
     """Rows were changed in the database, or are stored differently from the request, and an unknown tag exists."""
     JobClient(load_service.port).call("POST", "gt", {"name": "no-such-tag", "status": "unlocked"})

@@ -15,6 +15,7 @@ from cdb import env, logs
 from cdb_rest.api.base import errors
 from cdb_rest.observe.request_context import current_context
 from cdb_rest.observe.request_observer import Observed
+from cdb_rest.wsgi.pinned import Pinned
 from cdb_rest.wsgi.refusals import Overload
 from cdb_rest.wsgi.shortcut import Shortcut
 
@@ -26,7 +27,8 @@ class Service:
     """Requests to the whole stack."""
 
     def __init__(self) -> None:
-        self.application = Observed(Overload(Shortcut(WSGIHandler())), on_error=errors.respond)
+        django = WSGIHandler()
+        self.application = Observed(Overload(Pinned(Shortcut(django), refuse=django)), on_error=errors.respond)
 
     def __call__(self, method: str, url: str, body: bytes = b"", **variables: str) -> tuple[int, dict[str, str], bytes]:
         """Status, headers and body of an answer that is taken to its end."""

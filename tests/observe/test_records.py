@@ -115,5 +115,5 @@ def test_a_lookup_and_an_insert_run_through_few_modules(service, build, settings
     # The first one of each kind also loads what is kept for the others.
     look_up()
     insert(1)
-    assert len(modules_of(look_up)) <= 12, modules_of(look_up)
-    assert len(modules_of(lambda: insert(2))) <= 33, modules_of(lambda: insert(3))
+    assert len(modules_of(look_up)) <= 13, modules_of(look_up)
+    assert len(modules_of(lambda: insert(2))) <= 34, modules_of(lambda: insert(3))

@@ -2,7 +2,6 @@
 
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import psycopg2
@@ -142,33 +141,3 @@ def dsn():
     parameters = connection.get_connection_params()
     names = ("dbname", "user", "password", "host", "port")
     return psycopg2.extensions.make_dsn(**{name: parameters[name] for name in names if parameters.get(name)})
-
-
-def test_during_an_outage_one_tries_and_the_others_are_told_at_once():
-    breaker = circuit_breaker.CircuitBreaker()
-    breaker.open()
-    with pytest.raises(psycopg2.OperationalError), breaker.attempt():
-        raise AssertionError("it is too early")
-    time.sleep(circuit_breaker.PAUSE_SECONDS)
-    trying, go_on = threading.Event(), threading.Event()
-
-    def attempt():
-        with breaker.attempt() as was_open:
-            assert was_open
-            trying.set()
-            assert go_on.wait(10)
-            raise psycopg2.OperationalError("still away")
-
-    with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(attempt)
-        assert trying.wait(10)
-        with pytest.raises(psycopg2.OperationalError, match="not tried again"), breaker.attempt():
-            raise AssertionError("another thread tries already")
-        go_on.set()
-        assert "still away" in str(first.exception())
-    time.sleep(circuit_breaker.PAUSE_SECONDS)
-    with breaker.attempt() as was_open:
-        assert was_open
-    for _ in range(3):
-        with breaker.attempt() as was_open:
-            assert not was_open
