@@ -19,13 +19,10 @@ from cdb_rest.rules.errors import CdbError, InvalidInputError, NotPinnedError, P
 PREFIX = "/api/cdb_rest/"
 # Up to the last @ is the tag, because the names of old tags may have one.
 ADDRESS = re.compile("/pin/([^/]+)@([^/@]+)(/.*)", re.DOTALL)
-# All fixed paths, which a pattern below may also match; and the paths with a name.
-FIXED = {PREFIX + path: item.pin for item in ROUTES for path in item.spellings if "<" not in path}
+# Fixed paths come before paths with names, as in Django's patterns.
+ROUTES_BY_PATH = sorted(((path, item.pin) for item in ROUTES for path in item.paths), key=lambda one: "<" in one[0])
 PATTERNS = [
-    (re.compile(re.sub("<.*?>", "([^/]+)", PREFIX + path.rstrip("/")) + "/?"), item.pin)
-    for item in ROUTES
-    for path in item.paths
-    if item.pin and "<" in path
+    (re.compile(re.sub("<.*?>", "([^/]+)", PREFIX + path.rstrip("/")) + "/?"), pin) for path, pin in ROUTES_BY_PATH
 ]
 METHODS = ("GET", "HEAD", "OPTIONS")
 # The parameters that name global tags, and those of a page of global tags.
@@ -96,7 +93,8 @@ def _rewrite(environ: WSGIEnvironment) -> Pin:
     if environ["REQUEST_METHOD"] not in METHODS:
         raise PinnedWriteError("A pinned address is only for reads; send writes to the address without /pin/.")
     parameter = _parameter(_decoded(state))
-    pin, named = _find(path)
+    found = ((pin, pattern.fullmatch(path)) for pattern, pin in PATTERNS)
+    pin, named = next(((pin, match.groups()) for pin, match in found if match), (None, ()))
     if pin is None:
         raise NotPinnedError(f"There is nothing at {quoted(path)} of a pinned address, which serves {SERVED}.")
     pairs = parse_qsl(_decoded(query), keep_blank_values=True)
@@ -119,14 +117,6 @@ def _rewrite(environ: WSGIEnvironment) -> Pin:
         parameter = f"light&{parameter}"
     environ["QUERY_STRING"] = f"{query}&{parameter}" if query else parameter
     return pin
-
-
-def _find(path: str) -> tuple[Pin | None, tuple[str, ...]]:
-    """What a pinned address serves at a path, if anything, and the names in the path."""
-    if path in FIXED:
-        return FIXED[path], ()
-    found = ((pin, pattern.fullmatch(path)) for pattern, pin in PATTERNS)
-    return next(((pin, match.groups()) for pin, match in found if match), (None, ()))
 
 
 def _parameter(state: str) -> str:
