@@ -1,9 +1,7 @@
 """Invalid requests: each gets a clear error in JSON, never a 500, and changes nothing."""
 
 import pytest
-from django.db import DatabaseError
 
-from cdb_rest.api.base import suggestions
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList, PayloadType
 from cdb_rest.rules.moment import OPEN
 from tests.api.helpers import LOOKUP, READS, WRITES
@@ -234,20 +232,3 @@ def test_the_nearest_name_is_suggested(api, payload_list, build):
     for path, text in SUGGESTED:
         detail = api.get(path).error(404)["detail"]
         assert detail.endswith(text), (path, detail)
-
-
-def test_a_suggestion_costs_one_statement_and_is_kept(api, payload_list, django_assert_num_queries):
-    with django_assert_num_queries(2):
-        api.get("globalTag/tga?light").error(404)
-    with django_assert_num_queries(1):
-        assert "did you mean 'tag'?" in api.get("globalTag/tga?light").error(404)["detail"]
-
-
-def test_without_the_database_there_is_no_suggestion(api, payload_list, monkeypatch):
-    def fail(*_):
-        raise DatabaseError("the server died")
-
-    monkeypatch.setattr(suggestions, "fetch_all", fail)
-    assert (
-        api.get("globalTag/tga?light").error(404, "global_tag_not_found")["detail"] == "There is no global tag 'tga'."
-    )
