@@ -13,6 +13,7 @@ from cdb.env import ROOT
 from tests.e2e.clients import ask
 from tests.e2e.service import JobClient, Service
 from tests.e2e.test_nginx_cache import freeze_copy
+from tests.e2e.test_processes import wait_until
 
 # Longer than a reload takes.
 SUSPENDED_SECONDS = 25
@@ -27,6 +28,9 @@ def copied(new_directory, needs_packages):
     ignored = shutil.ignore_patterns(".git", ".venv", ".tools", "var", "tests", "loadtests", "docs", "__pycache__")
     shutil.copytree(ROOT, directory / "project", ignore=ignored)
     (directory / "project" / ".venv").symlink_to(ROOT / ".venv")
+    # A service is ready when one of its processes is. Others, which still load the code, would end if it was broken then.
+    with (directory / "project" / "cdb" / "wsgi.py").open("a") as code:
+        code.write(f"open(f'{directory}/loaded-{{os.getpid()}}', 'w').close()\n")
     file = directory / "settings"
     file.write_text("CDB_UNLOCKED_MAX_AGE_SECONDS=0\n")
     # On a busy machine, new processes may need longer than the usual limit until they answer.
@@ -35,6 +39,7 @@ def copied(new_directory, needs_packages):
     )
     service.environment["CDB_ENV_FILE"] = str(file)
     with service.running():
+        wait_until(lambda: len(list(directory.glob("loaded-*"))) == 4)
         yield service, directory / "project", file
 
 
@@ -72,11 +77,8 @@ class Readers:
         client, turn = JobClient(self._service.port), 0
         while not self._over.is_set():
             turn += 1
-            for path, body in (
-                (LOOKUP.format(turn), ...),
-                ("gt?page=1", ...),
-                ("pt", {"name": f"type{number}x{turn}"}),
-            ):
+            calls = (LOOKUP.format(turn), ...), ("gt?page=1", ...), ("pt", {"name": f"type{number}x{turn}"})
+            for path, body in calls:
                 try:
                     status, found = client.call("GET" if body is ... else "POST", path, body)
                 except OSError as error:
