@@ -69,7 +69,7 @@ fresh-machine: ## run make run and make test in a minimal new Debian; ARGS='--su
 lint: setup-dev ## check style, layers of packages, types, and that no migration is missing
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
-	@.venv/bin/lint-imports
+	@PYTHONPATH=clients/python .venv/bin/lint-imports
 	@.venv/bin/mypy
 	@$(MANAGE) makemigrations --check --dry-run
 	@CDB_STRATEGIES=1 $(MANAGE) spectacular --validate --fail-on-warn --file /dev/null
