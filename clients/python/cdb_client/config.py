@@ -16,7 +16,8 @@ from cdb_client.errors import InputError
 DEFAULT_SERVER = "http://127.0.0.1:8000"
 # The members of the file, and of a server in it.
 FILE_MEMBERS = {"default", "servers", "cache", "cache_size", "retry_for", "max_age"}
-SERVER_MEMBERS = {"url", "token_file", "payload_base"}
+LOGIN_MEMBERS = ("issuer", "client_id", "scope", "audience")
+SERVER_MEMBERS = {"url", "token_file", "payload_base", *LOGIN_MEMBERS}
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,9 @@ class Config:
     `server` is the address without a trailing slash, and `name` its name in the file, or the address. `payload_base` replaces
     the service's CDB_PAYLOAD_BASE_URL. `cache` is the directory of the cache, or None for no cache on disk; `cache_size` is
     the limit of its payload files in bytes. Requests are repeated for `retry_for` seconds. What is known about a tag is used
-    without asking the service again for `max_age` seconds; None: as long as the process runs.
+    without asking the service again for `max_age` seconds; None: as long as the process runs. `issuer` is the address of the
+    identity provider for `cdb login`, `client_id` the client that is registered there, and `scope` and `audience` what its
+    tokens shall have.
     """
 
     server: str = DEFAULT_SERVER
@@ -38,6 +41,10 @@ class Config:
     cache_size: int = 10 * 10**9
     retry_for: float = 300.0
     max_age: float | None = None
+    issuer: str | None = None
+    client_id: str | None = None
+    scope: str = "openid"
+    audience: str | None = None
 
 
 def directory() -> Path:
@@ -81,6 +88,7 @@ def read_config(server: str | None = None, **given: Any) -> Config:
         if "cache" in file and "CDB_CACHE_DIR" not in environment
         else default_cache(),
         **{name: file[name] for name in ("cache_size", "retry_for", "max_age") if name in file},
+        **{name: entry[name] for name in LOGIN_MEMBERS if name in entry},
     )
     return replace(config, **{name: value for name, value in given.items() if value is not None})
 

@@ -1,15 +1,18 @@
 """The errors of the client. Each class has the exit code that the command ends with."""
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 
 class CdbError(Exception):
     """Something failed that the client cannot explain: a bug of the service, or an answer that is none of a cdb service.
 
-    `str()` is one line that names the server, and the global tag and moment if there are any.
+    `str()` is one line that names the server, and the global tag and moment if there are any. `document` is the service's error
+    response, if there is one.
     """
 
     exit_code: ClassVar[int] = 1
+    document: Mapping[str, Any] = {}
 
 
 class InputError(CdbError):
@@ -40,6 +43,10 @@ class DataError(CdbError):
     """Data are not what they should be: a payload file with another size or checksum, or a damaged snapshot."""
 
     exit_code = 6
+
+
+class MissingFileError(DataError, NotFoundError):
+    """The payload file of a payload IOV does not exist."""
 
 
 class OutsideSnapshotError(DataError):

@@ -6,7 +6,7 @@ import ssl
 import sys
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -71,6 +71,29 @@ class _Request:
     identifies: bool = False
 
 
+class Retries:
+    """The pauses between the attempts of one request: exponential, with full jitter, until `seconds` are over.
+
+    `server` does not answer, and `about` is the text in parentheses at the end of an error. `sleep` may return early.
+    """
+
+    def __init__(self, seconds: float, server: str, about: str, sleep: Callable[[float], object] = time.sleep) -> None:
+        self._seconds, self._server, self._about, self._sleep = seconds, server, about, sleep
+        self._begun, self._wait, self._is_announced = time.monotonic(), FIRST_WAIT_SECONDS, False
+
+    def pause(self, reason: str, least: float = 0.0) -> None:
+        """Wait before the next attempt, for `least` seconds or longer. Raises `UnavailableError` if the time is over."""
+        pause = least + _random.uniform(0, self._wait)
+        if time.monotonic() - self._begun + pause > self._seconds:
+            detail = f"The service does not answer ({reason}); gave up after {self._seconds:g} s. Try again later."
+            raise errors.UnavailableError(f"{detail} ({self._about})") from None
+        if not self._is_announced:
+            self._is_announced = True
+            Transport.announce(f"{self._server} does not answer ({reason}); trying again for {self._seconds:g} s")
+        self._sleep(pause)
+        self._wait = min(2 * self._wait, LONGEST_WAIT_SECONDS)
+
+
 class Transport:
     """Requests to one server. It can be used by several threads.
 
@@ -82,7 +105,7 @@ class Transport:
         self.config = config
         self.requests = 0
         self._needs_token = False
-        self._pool = _make_pool(config.server)
+        self._pool = make_pool(config.server)
 
     def get(
         self,
@@ -145,7 +168,7 @@ class Transport:
     def _send(self, request: "_Request", *, is_streamed: bool = False) -> urllib3.BaseHTTPResponse:
         url = self.config.server + API + request.path + ("?" + urlencode(request.query) if request.query else "")
         timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=request.seconds)
-        begun, wait, tokens, is_announced = time.monotonic(), FIRST_WAIT_SECONDS, 0, False
+        retries, tokens = Retries(self.config.retry_for, self.config.server, self._about(request)), 0
         token = self._token(request) if request.identifies or self._needs_token else None
         while True:
             least = 0.0
@@ -163,28 +186,20 @@ class Transport:
             except SSLError as error:
                 self._fail(errors.CdbError, f"The TLS connection failed: {error}", request)
             except HTTPError as error:
-                reason = _reason_of(error)
+                reason = reason_of(error)
             else:
                 if response.status in (200, 304):
                     return response
-                reason, least = f"status {response.status}: {_detail(response)}", _retry_after(response)
+                reason, least = f"status {response.status}: {_detail(response)}", retry_after(response)
                 if response.status == 401 and tokens < MAX_TOKENS:
                     # A read that needs a token after all, or another program has replaced the token meanwhile.
                     rejected, token = token, self._token(request)
                     if token not in (None, rejected):
                         self._needs_token, tokens = True, tokens + 1
                         continue
-                if response.status not in RETRIED:
+                if response.status not in RETRIED and not _is_conflict(response):
                     self._refused(response, request)
-            pause, allowed = least + _random.uniform(0, wait), self.config.retry_for
-            if time.monotonic() - begun + pause > allowed:
-                detail = f"The service does not answer ({reason}); gave up after {allowed:g} s. Try again later."
-                self._fail(errors.UnavailableError, detail, request)
-            if not is_announced:
-                is_announced = True
-                self.announce(f"{self.config.server} does not answer ({reason}); trying again for {allowed:g} s")
-            time.sleep(pause)
-            wait = min(2 * wait, LONGEST_WAIT_SECONDS)
+            retries.pause(reason, least)
 
     @staticmethod
     def announce(message: str) -> None:
@@ -212,10 +227,21 @@ class Transport:
             detail = f"The server redirects to {response.headers.get('Location')}: use that address."
         if response.status == 401:
             detail += " Log in with `cdb login`, or set CDB_TOKEN."
-        self._fail(kind, detail, request)
+        self._fail(kind, detail, request, _document(response))
 
-    def _fail(self, kind: type[errors.CdbError], detail: str, request: "_Request") -> NoReturn:
-        raise kind(f"{detail} ({', '.join(filter(None, (self.config.server, request.about)))})") from None
+    def _fail(
+        self,
+        kind: type[errors.CdbError],
+        detail: str,
+        request: "_Request",
+        document: Mapping[str, Any] | None = None,
+    ) -> NoReturn:
+        error = kind(f"{detail} ({self._about(request)})")
+        error.document = document or {}
+        raise error from None
+
+    def _about(self, request: "_Request") -> str:
+        return ", ".join(filter(None, (self.config.server, request.about)))
 
 
 def segment(name: str) -> str:
@@ -223,7 +249,8 @@ def segment(name: str) -> str:
     return quote(name, safe="")
 
 
-def _make_pool(server: str) -> urllib3.PoolManager:
+def make_pool(server: str) -> urllib3.PoolManager:
+    """The connections to a server, through its proxy if the environment names one. It can be used by several threads."""
     parts = urlsplit(server)
     options: dict[str, Any] = {
         "retries": False,
@@ -239,18 +266,30 @@ def _make_pool(server: str) -> urllib3.PoolManager:
     return urllib3.PoolManager(**options)
 
 
-def _reason_of(error: HTTPError) -> str:
+def reason_of(error: HTTPError) -> str:
+    """What is wrong with a connection, in a few words."""
     return str(getattr(error, "reason", error)).rpartition("object at 0x")[2].partition(": ")[2] or str(error)
 
 
-def _detail(response: urllib3.BaseHTTPResponse) -> str:
-    try:
-        found = json.loads(response.data)
-        return str(found["detail"])
-    except (ValueError, KeyError, TypeError):
-        return f"The server answered with status {response.status} and without JSON."
-
-
-def _retry_after(response: urllib3.BaseHTTPResponse) -> float:
+def retry_after(response: urllib3.BaseHTTPResponse) -> float:
+    """The number of seconds that the response asks to wait."""
     text = response.headers.get("Retry-After", "")
     return min(float(text), LONGEST_WAIT_SECONDS) if text.isdigit() else 0.0
+
+
+def _detail(response: urllib3.BaseHTTPResponse) -> str:
+    found = _document(response).get("detail")
+    return str(found) if found else f"The server answered with status {response.status} and without JSON."
+
+
+def _document(response: urllib3.BaseHTTPResponse) -> Mapping[str, Any]:
+    try:
+        found = json.loads(response.data)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _is_conflict(response: urllib3.BaseHTTPResponse) -> bool:
+    # Another request changed the same objects at the same moment; nothing was stored.
+    return response.status == 409 and _document(response).get("code") == "concurrent_change"
