@@ -239,8 +239,10 @@ class Files:
                 source = Path(unquote(urlsplit(address).path) if scheme else address).open("rb")  # noqa: SIM115 -- closed below
             else:
                 source = _open_with_fsspec(address)
-        except FileNotFoundError:
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
             raise _missing(iov, address) from None
+        except PermissionError as error:
+            raise errors.NotAllowedError(f"The payload file {address} cannot be read: {error}") from None
         except (OSError, ValueError) as error:
             raise errors.UnavailableError(f"The payload file {address} cannot be read: {error}") from None
         with closing(source):
@@ -251,7 +253,7 @@ class Files:
         server = f"{parts.scheme}://{parts.netloc}"
         retries = Retries(self._config.retry_for, server, f"payload file {address}", self._stop.wait)
         with self._lock:
-            pool = self._pools.setdefault(server, make_pool(server))
+            pool = self._pools[server] = self._pools.get(server) or make_pool(server)
         timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS)
         # Redirects are followed, and nothing else is repeated here.
         only_redirects = urllib3.Retry(None, connect=0, read=0, redirect=5, status=0, other=0)
@@ -341,7 +343,9 @@ def describe(path: Path) -> tuple[int, str]:
 def relative_path(url: str) -> Path:
     """The path of a URL below a directory; with a scheme, it begins with the host. Raises `DataError` if it has `..`."""
     parts = urlsplit(url) if SCHEME.match(url) else None
-    text = f"{parts.netloc}/{parts.path}" if parts else url
+    text = url
+    if parts:
+        text = f"{parts.netloc.rpartition('@')[2]}/{parts.path}" + (f"?{parts.query}" if parts.query else "")
     segments: Sequence[str] = [part for part in text.split("/") if part not in ("", ".")]
     if ".." in segments or not segments:
         raise errors.DataError(f"The payload URL {url!r} leads out of the directory of payload files.")

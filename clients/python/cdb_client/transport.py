@@ -255,7 +255,7 @@ def make_pool(server: str) -> urllib3.PoolManager:
     options: dict[str, Any] = {
         "retries": False,
         "headers": {"User-Agent": "cdb-client/1.0", "Accept": "application/json"},
-        "maxsize": 4,
+        "maxsize": 8,
     }
     if parts.scheme == "https":
         # It trusts the certificates of the operating system, and those of SSL_CERT_FILE and SSL_CERT_DIR.

@@ -111,6 +111,8 @@ class Writes:
             numbers = [number for number, _ in batch]
             sent = [{"global_tag": tag, **row} for _, row in batch if isinstance(row, dict)]
             sent[0] |= {"comment": comment} if comment else {}
+            # The key is a new one for each request. One that is made from the rows would let an import that is repeated after
+            # a revert change nothing.
             try:
                 document = self._transport.write("POST", "payload-iovs/insert", sent, query, about=f"tag {tag}")
             except errors.CdbError as error:
@@ -315,11 +317,17 @@ def _faults(rows: list[dict[str, Any]], numbers: list[int]) -> list[tuple[int, s
 def _faulty(
     kind: type[errors.CdbError], place: str, faults: list[tuple[int, str]], about: str, stored: int, dry_run: bool
 ) -> errors.CdbError:
-    shown = " ".join(f"{place} {number}: {fault}" for number, fault in faults[:FAULTS_NAMED])
-    more = f" And {len(faults) - FAULTS_NAMED} more." if len(faults) > FAULTS_NAMED else ""
+    lines: dict[str, list[int]] = {}
+    for number, fault in faults:
+        lines.setdefault(fault, []).append(number)
+    shown = [
+        f"{place} {numbers[0]}{f' and {len(numbers) - 1} more' if len(numbers) > 1 else ''}: {fault}"
+        for fault, numbers in lines.items()
+    ]
+    more = f" And {len(shown) - FAULTS_NAMED} other errors." if len(shown) > FAULTS_NAMED else ""
     if stored and not dry_run:
         more += f" The {stored:,} rows before this request are stored."
-    return kind(f"{shown}{more}" + (f" ({about})" if about else ""))
+    return kind(" ".join(shown[:FAULTS_NAMED]) + more + (f" ({about})" if about else ""))
 
 
 def _add(summary: dict[str, Any], document: Mapping[str, Any], tag: str) -> None:
