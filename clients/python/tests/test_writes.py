@@ -1,0 +1,240 @@
+"""Writes: single ones, imports, and what happens to them if the service or the token goes away."""
+
+import csv
+import hashlib
+import json
+import threading
+
+import pandas
+import pytest
+import requests
+
+from cdb_client import writes as module
+from cdb_client.config import read_config
+from cdb_client.errors import InputError, NotAllowedError, NotFoundError, RefusedError
+from cdb_client.moments import Moment
+from cdb_client.payload import PayloadIOV, table
+from cdb_client.transport import Transport
+from cdb_client.writes import Writes
+
+from .conftest import Api, new_name
+
+COLUMNS = [
+    "payload_type",
+    "payload_url",
+    "checksum",
+    "size",
+    "major_iov",
+    "minor_iov",
+    "major_iov_end",
+    "minor_iov_end",
+]
+
+
+@pytest.fixture
+def writes(server):
+    return Writes(Transport(read_config(server)))
+
+
+@pytest.fixture
+def tag(api):
+    """A new tag, and the payload type PED."""
+    return api.make_tag([("PED", "ped/0.root", [0, 0], [1, 0])])
+
+
+def rows_of(count, **more):
+    return [
+        {"payload_type": "PED", "payload_url": f"ped/{n}.root", "since": (n, 0), "until": (n + 1, 0)} | more
+        for n in range(1, count + 1)
+    ]
+
+
+def write_csv(path, rows):
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(COLUMNS)
+        writer.writerows(rows)
+    return path
+
+
+def export_of(api, tag, **query):
+    return requests.get(f"{api.base}global-tags/{tag}/export", params=query, timeout=60).text
+
+
+def test_an_insertion_computes_size_and_checksum(writes, api, tag, tmp_path):
+    (tmp_path / "ped.root").write_bytes(b"content")
+    preview = writes.insert(tag, "PED", "ped/1.root", "5", "next", file=tmp_path / "ped.root", dry_run=True)
+    assert preview["dry_run"] and export_of(api, tag).count("\n") == 2
+    done = writes.insert(tag, "PED", "ped/1.root", (5, 0), (7, "end"), file=tmp_path / "ped.root", comment="why")
+    assert done["revisions"][tag] == 3
+    assert f"ped/1.root,{hashlib.md5(b'content', usedforsecurity=False).hexdigest()},7,5,0,8,0" in export_of(api, tag)
+    assert api("GET", f"global-tags/{tag}/changes/3")["comment"] == "why"
+    with pytest.raises(InputError, match="cannot be read"):
+        writes.insert(tag, "PED", "ped/1.root", "5", "next", file=tmp_path / "none.root")
+
+
+def test_errors_name_the_tag_and_say_what_is_wrong(writes, api, tag):
+    with pytest.raises(NotFoundError, match=f"tag {tag}, payload type NONE, moment 5,0"):
+        writes.insert(tag, "NONE", "ped/1.root", "5", "6")
+    writes.set_status(tag, "locked")
+    with pytest.raises(RefusedError, match="overlaps"):
+        writes.insert(tag, "PED", "other.root", "0", "1")
+    assert writes.insert(tag, "PED", "other.root", "0", "1", dry_run=True)["refused"]["code"] == "iov_overlap"
+    with pytest.raises(InputError, match="moment"):
+        writes.insert(tag, "PED", "other.root", "x", "1")
+
+
+def test_tags_and_types(writes, api, tag):
+    clone, payload_type = new_name(), new_name("T")
+    writes.create_type(payload_type, comment="new detector")
+    writes.create_tag(f"{clone}a", description="for tests", dry_run=True)
+    writes.create_tag(f"{clone}a")
+    assert writes.clone(tag, clone, rev=2)["payload_iov_count"] == 1
+    writes.clear(clone, "PED", "0", "open", comment="all wrong")
+    assert writes.revert(clone, 1)["changed"]
+    assert writes.set_limits(clone, {"largest_major": 99, "closed_until": "1,0"})["closed_until"] == [1, 0]
+    assert writes.set_limits(clone, {"largest_major": None})["largest_major"] is None
+    assert writes.set_status(clone, "locked", comment="done")["status"] == "locked"
+    assert export_of(api, clone) == export_of(api, tag)
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_an_export_is_imported_as_it_was(writes, api, tag, tmp_path, form, monkeypatch):
+    monkeypatch.setattr(module, "REQUEST_ROWS", 3)
+    writes.import_rows(
+        tag, [*rows_of(7, checksum='äb,"1', size=5, revision="3"), {"payload_type": "PED", "url": "last", "since": "9"}]
+    )
+    file = tmp_path / f"rows.{form}"
+    file.write_text(export_of(api, tag, format=form))
+    copy, counts = api.make_tag([]), []
+    assert writes.import_rows(copy, file, dry_run=True)["inserted"] == 9 and export_of(api, copy).count("\n") == 1
+    done = writes.import_rows(copy, str(file), comment="move", progress=lambda *numbers: counts.append(numbers))
+    assert (done["rows"], done["inserted"], done["unchanged"], done["revision"]) == (9, 9, 0, 4)
+    assert counts == [(3, 9), (6, 9), (9, 9)]
+    assert export_of(api, copy) == export_of(api, tag)
+    again = writes.import_rows(copy, file)
+    assert (again["inserted"], again["unchanged"], again["revision"]) == (0, 9, None)
+
+
+def test_data_frames(writes, api, tag):
+    frame = pandas.DataFrame(rows_of(3)).assign(size=[1, None, 3])
+    assert writes.import_rows(tag, frame)["inserted"] == 3
+    copy = api.make_tag([])
+    iovs = [PayloadIOV("PED", f"ped/{n}.root", "", n, Moment(n, 0), Moment(n + 1, 0), None) for n in range(3)]
+    assert writes.import_rows(copy, table(iovs))["inserted"] == 3
+    frame = pandas.DataFrame({"payload_type": ["PED"], "payload_url": ["x"], "major_iov": [2.5], "minor_iov": [0]})
+    with pytest.raises(InputError, match=r"row 1: major_iov must be a whole number"):
+        writes.import_rows(copy, frame)
+
+
+def test_ends_of_the_other_mode_are_converted(writes, api, tag):
+    row = {"payload_type": "PED", "payload_url": "x", "since": "5,0", "until": "6,9", "mode": "discrete"}
+    writes.import_rows(tag, [row])
+    assert ",5,0,6,10," in export_of(api, tag)
+
+
+def test_wrong_lines_are_named_before_anything_is_stored(writes, api, tag, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "REQUEST_ROWS", 2)
+    good = ["PED", "x", "", 0, 5, 0, 6, 0]
+    file = write_csv(tmp_path / "rows.csv", [good, good, good, [*good[:4], "five", 0, 6, 0], good[:3]])
+    with pytest.raises(InputError, match=r"rows\.csv, line 5: major_iov .*line 6: It has 3 fields"):
+        writes.import_rows(tag, file)
+    (tmp_path / "rows.jsonl").write_text(json.dumps(rows_of(1)[0]) + "\n\n{]\n")
+    with pytest.raises(InputError, match=r"line 3: It is not valid JSON"):
+        writes.import_rows(tag, tmp_path / "rows.jsonl")
+    with pytest.raises(InputError, match=r"line 1: "):
+        writes.import_rows(tag, __file__)
+    assert export_of(api, tag).count("\n") == 2
+
+
+def test_lines_that_the_service_refuses_are_named(writes, api, tag, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "REQUEST_ROWS", 2)
+    good = ["PED", "x", "", 0, 5, 0, 6, 0]
+    file = write_csv(tmp_path / "rows.csv", [good, good, good, [*good[:4], 6, 0, 6, 0]])
+    for dry_run in (True, False):
+        with pytest.raises(InputError, match=rf"rows\.csv, line 5: .*tag {tag}"):
+            writes.import_rows(tag, file, dry_run=dry_run)
+    assert export_of(api, tag).count("\n") == 3
+    file = write_csv(tmp_path / "types.csv", [good, ["NONE", *good[1:]]])
+    with pytest.raises(NotFoundError, match=r"line 3: .*NONE"):
+        writes.import_rows(tag, file)
+    with pytest.raises(NotFoundError, match="nowhere"):
+        writes.import_rows("nowhere", file)
+    writes.set_status(tag, "locked")
+    file = write_csv(
+        tmp_path / "locked.csv",
+        [["PED", "y", "", 0, 5, 0, 6, 0], *[["PED", "y", "", 0, n, 0, n + 1, 0] for n in (8, 5)]],
+    )
+    for dry_run in (True, False):
+        with pytest.raises(RefusedError, match="line 2"):
+            writes.import_rows(tag, file, dry_run=dry_run)
+
+
+def test_a_service_that_is_killed_during_an_import_stores_no_row_twice(fresh, monkeypatch):
+    monkeypatch.setattr(module, "REQUEST_ROWS", 500)
+    service = fresh().start()
+    server = f"http://127.0.0.1:{service.port}"
+    api = Api(server)
+    tag = api.make_tag([("PED", "ped/0.root", [0, 0], [1, 0])])
+    before = api("GET", f"globalTag/{tag}", light="")["revision"]
+    threads = []
+
+    def restart():
+        service.kill_everything()
+        service.start()
+
+    def progress(done, total):
+        # Once before the next request, and once probably during it.
+        if done in (500, 1500):
+            threads.append(threading.Timer(0.1 if done == 1500 else 0, restart))
+            threads[-1].start()
+            if done == 500:
+                threads[-1].join()
+
+    done = Writes(Transport(read_config(server))).import_rows(tag, rows_of(3000), progress=progress)
+    for thread in threads:
+        thread.join()
+    assert (done["inserted"], done["unchanged"]) == (3000, 0)
+    urls = [line.split(",")[1] for line in export_of(api, tag).splitlines()[1:]]
+    assert urls == [f"ped/{n}.root" for n in range(3001)]
+    assert api("GET", f"globalTag/{tag}", light="")["revision"] == before + 6
+
+
+def test_a_token_that_is_replaced_during_an_import(fresh, monkeypatch, tmp_path):
+    monkeypatch.setattr(module, "REQUEST_ROWS", 10)
+    service = fresh(CDB_OPEN_WRITES="false").start()
+    server = f"http://127.0.0.1:{service.port}"
+
+    def new_token(name):
+        made = service.manage("token", "create", "--name", name, "--role", "publisher")
+        return made.stdout.strip()
+
+    first = new_token("first")
+    file = tmp_path / "token"
+    file.write_text(f"{first}\n")
+    writes = Writes(Transport(read_config(server)))
+    with pytest.raises(NotAllowedError, match="cdb login"):
+        writes.create_type("PED")
+    monkeypatch.setenv("CDB_TOKEN_FILE", str(file))
+    writes = Writes(Transport(read_config(server)))
+    writes.create_type("PED")
+    writes.create_tag("mine")
+
+    def progress(done, total):
+        if done == 10:
+            # Another program replaces the token, and the first one is not valid any more.
+            temporary = tmp_path / "new"
+            temporary.write_text(new_token("second"))
+            temporary.replace(file)
+            service.manage("token", "revoke", "first")
+            headers = {"Authorization": f"Bearer {first}"}
+            while requests.get(f"{service.url}whoami", headers=headers, timeout=60).status_code == 200:
+                pass
+
+    assert writes.import_rows("mine", rows_of(30), progress=progress)["inserted"] == 30
+    service.manage("token", "revoke", "second")
+    headers = {"Authorization": f"Bearer {file.read_text()}"}
+    while requests.get(f"{service.url}whoami", headers=headers, timeout=60).status_code == 200:
+        pass
+    with pytest.raises(NotAllowedError, match="cdb login"):
+        writes.create_tag("more")
