@@ -12,7 +12,7 @@ from urllib3.exceptions import HTTPError
 
 from cdb_client import errors, tokens
 from cdb_client.config import Config
-from cdb_client.transport import CONNECT_SECONDS, READ_SECONDS, Transport, make_pool, reason_of
+from cdb_client.transport import CONNECT_SECONDS, READ_SECONDS, Transport, is_readable_by_others, make_pool, reason_of
 
 FORM = "application/x-www-form-urlencoded"
 GRANT = "urn:ietf:params:oauth:grant-type:device_code"
@@ -25,6 +25,8 @@ def store(config: Config, token: str) -> dict[str, Any]:
 
     Raises `NotAllowedError` if the service does not know the token.
     """
+    if is_readable_by_others(config.server):
+        raise errors.NotAllowedError(f"A token is not sent over http, where others can read it. ({config.server})")
     checked = replace(config, token=token.strip())
     found: dict[str, Any] = Transport(checked).get("whoami", identifies=True, about="token").json()
     if not found["method"]:

@@ -208,12 +208,12 @@ class Transport:
             sys.stderr.write(f"cdb: {message}\n")
 
     def _token(self, request: "_Request") -> str | None:
-        token, parts = find_token(self.config), urlsplit(self.config.server)
+        token = find_token(self.config)
         if not token:
             return None
         if not token.isascii() or not token.isprintable() or " " in token:
             self._fail(errors.InputError, "The token has characters that no token has. Is it the right file?", request)
-        if parts.scheme == "http" and parts.hostname not in ("localhost", "127.0.0.1", "::1") and not self.config.token:
+        if is_readable_by_others(self.config.server) and not self.config.token:
             detail = (
                 "A token is not sent over http, where others can read it. Use https; if you accept that, set CDB_TOKEN."
             )
@@ -247,6 +247,12 @@ class Transport:
 def segment(name: str) -> str:
     """A name as a segment of a path."""
     return quote(name, safe="")
+
+
+def is_readable_by_others(server: str) -> bool:
+    """Whether a token that is sent to this server could be read on the way."""
+    parts = urlsplit(server)
+    return parts.scheme == "http" and parts.hostname not in ("localhost", "127.0.0.1", "::1")
 
 
 def make_pool(server: str) -> urllib3.PoolManager:
