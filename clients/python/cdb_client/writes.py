@@ -1,32 +1,23 @@
 """Writes: single ones, and imports of many rows."""
 
-import csv
-import json
-import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from cdb_client import errors
-from cdb_client.files import describe
-from cdb_client.moments import OPEN, Moment, exclusive_end, wire_end
+from cdb_client.downloads import describe
+from cdb_client.moments import Moment
+from cdb_client.rows import Numbered, end_of, moment_of, read_rows
 from cdb_client.transport import Transport, segment
 
 REQUEST_ROWS = 10_000
-# Faulty rows that an error names.
+# Different errors of rows that a message names.
 FAULTS_NAMED = 10
-START, END = ("major_iov", "minor_iov"), ("major_iov_end", "minor_iov_end")
-PAYLOAD = ("payload_type", "payload_url", "checksum", "size", "revision")
-COLUMNS = {*PAYLOAD, *START, *END, "since", "until", "mode"}
 
 # A moment, as its class, as text such as "5,0", or as a pair. An end may also be "next", "open" or (7, "end").
 AnyMoment = Moment | str | tuple[int, int]
 AnyEnd = AnyMoment | tuple[int, str]
-Row = Mapping[str, Any]
-# The number of the line or row in its source, and its values; or what is wrong with it.
-Numbered = tuple[int, dict[str, Any] | str]
 
 
 class Writes:
@@ -69,16 +60,16 @@ class Writes:
             "checksum": checksum,
             "size": size,
             "revision": revision,
-            "since": list(_moment(since)),
-            "until": _end(until),
+            "since": list(moment_of(since)),
+            "until": end_of(until),
         }
-        about = f"tag {tag}, payload type {payload_type}, moment {_moment(since)}"
+        about = f"tag {tag}, payload type {payload_type}, moment {moment_of(since)}"
         return self._write("POST", "payload-iovs/insert", body, comment, dry_run, about)
 
     def import_rows(
         self,
         tag: str,
-        rows: Path | str | Iterable[Row] | Any,
+        rows: Path | str | Iterable[Mapping[str, Any]] | Any,
         *,
         comment: str | None = None,
         dry_run: bool = False,
@@ -96,16 +87,17 @@ class Writes:
         `unchanged` ones, of existing rows that were `changed` or `removed`, and the tag's `revision` (None: no change). Raises
         `InputError` or `RefusedError`, with the line numbers of wrong rows.
         """
+        mode = self._transport.get("user_settings/CDB_IOV_MODE").json()["CDB_IOV_MODE"]
         total, place = None, "row"
         if isinstance(rows, Path | str):
             place = f"{rows}, line"
-            total = _count_valid(self._numbered(rows), place)
+            total = _count_valid(read_rows(rows, mode), place)
         summary: dict[str, Any] = dict.fromkeys(("rows", "inserted", "unchanged", "changed", "removed"), 0)
         summary |= {"revision": None, "dry_run": dry_run}
         faults: list[tuple[int, str]] = []
         kind: type[errors.CdbError] = errors.RefusedError
         query = [("dry_run", "1")] if dry_run else []
-        remaining = self._numbered(rows)
+        remaining = read_rows(rows, mode)
         while batch := list(islice(remaining, REQUEST_ROWS)):
             _count_valid(batch, place, summary["rows"])
             numbers = [number for number, _ in batch]
@@ -175,7 +167,7 @@ class Writes:
         """Set the limits of a tag, `closed_until` (a moment) and `largest_major`. None removes a limit."""
         body = dict(limits)
         if body.get("closed_until") is not None:
-            body["closed_until"] = list(_moment(body["closed_until"]))
+            body["closed_until"] = list(moment_of(body["closed_until"]))
         return self._write("PUT", f"global-tags/{segment(tag)}/limits", body, comment, dry_run, f"tag {tag}")
 
     def revert(self, tag: str, revision: int, *, comment: str | None = None, dry_run: bool = False) -> dict[str, Any]:
@@ -197,11 +189,11 @@ class Writes:
         body = {
             "global_tag": tag,
             "payload_type": payload_type,
-            "since": list(_moment(since)),
-            "until": _end(until),
+            "since": list(moment_of(since)),
+            "until": end_of(until),
             "reason": comment,
         }
-        about = f"tag {tag}, payload type {payload_type}, moment {_moment(since)}"
+        about = f"tag {tag}, payload type {payload_type}, moment {moment_of(since)}"
         return self._write("POST", "payload-iovs/clear", body, None, dry_run, about)
 
     def _write(
@@ -213,89 +205,6 @@ class Writes:
 
     def _about(self, tag: str) -> str:
         return f"{self._transport.config.server}, tag {tag}"
-
-    @cached_property
-    def _mode(self) -> str:
-        return str(self._transport.get("user_settings/CDB_IOV_MODE").json()["CDB_IOV_MODE"])
-
-    def _numbered(self, rows: Any) -> Iterator[Numbered]:
-        for number, values in _read(rows):
-            try:
-                yield number, values if isinstance(values, str) else self._insertion(values)
-            except errors.InputError as error:
-                yield number, str(error)
-
-    def _insertion(self, given: dict[str, Any]) -> dict[str, Any]:
-        """The row of a request, in the form of `payload-iovs/insert`, without the tag. Raises `InputError`."""
-        values = {str(name): value for name, value in given.items() if value is not None and value != ""}
-        if "url" in values:
-            values["payload_url"] = values.pop("url")
-        if unknown := values.keys() - COLUMNS:
-            raise errors.InputError(f"Unknown column {min(unknown)!r}; the columns are those of an export.")
-        since = _moment(values["since"]) if "since" in values else _pair(values, START)
-        if since is None:
-            raise errors.InputError("The start is missing: since, or major_iov and minor_iov.")
-        until = _end(values["until"]) if "until" in values else _end(_pair(values, END) or "next")
-        mode = values.get("mode")
-        if mode not in (None, "continuous", "discrete"):
-            raise errors.InputError(f"mode must be continuous or discrete (got {mode!r}).")
-        if isinstance(until, list):
-            major, minor = until
-            if until == list(OPEN):
-                until = "next"
-            elif mode and isinstance(minor, int) and mode != self._mode:
-                until = list(wire_end(exclusive_end(Moment(int(major), minor), mode), self._mode))
-        elif until == "open":
-            until = "next"
-        row = {name: values[name] for name in PAYLOAD if name in values}
-        if "size" in row:
-            row["size"] = _number("size", row["size"])
-        return {"checksum": "", **row, "since": list(since), "until": until}
-
-
-def _read(rows: Any) -> Iterator[tuple[int, dict[str, Any] | str]]:
-    """The values of each row by column, with its number from 1: that of its line in a file. A text is a fault."""
-    if isinstance(rows, Path | str):
-        try:
-            with Path(rows).open(encoding="utf-8-sig", newline="") as file:
-                first = file.readline()
-                file.seek(0)
-                yield from _read_json_lines(file) if first.lstrip().startswith("{") else _read_csv(file)
-        except (OSError, UnicodeDecodeError) as error:
-            raise errors.InputError(f"{rows} cannot be read: {error}") from None
-        return
-    if hasattr(rows, "to_dict"):
-        rows = rows.astype(object).where(rows.notna(), None).to_dict("records")
-    for number, values in enumerate(rows, 1):
-        yield number, dict(values)
-
-
-def _read_json_lines(file: Iterable[str]) -> Iterator[tuple[int, dict[str, Any] | str]]:
-    for number, line in enumerate(file, 1):
-        if not line.strip():
-            continue
-        try:
-            values = json.loads(line)
-        except ValueError as error:
-            yield number, f"It is not valid JSON: {error}."
-            continue
-        yield number, values if isinstance(values, dict) else "A line must be a JSON object."
-
-
-def _read_csv(file: Iterable[str]) -> Iterator[tuple[int, dict[str, Any] | str]]:
-    reader = csv.reader(file, strict=True)
-    try:
-        names = next(reader, [])
-        if "payload_type" not in names:
-            yield 1, "It is neither JSON Lines nor CSV with the columns of an export."
-            return
-        for fields in reader:
-            if len(fields) == len(names):
-                yield reader.line_num, dict(zip(names, fields, strict=True))
-            elif fields:
-                yield reader.line_num, f"It has {len(fields)} fields instead of {len(names)}."
-    except csv.Error as error:
-        yield reader.line_num, f"It is not valid CSV: {error}."
 
 
 def _count_valid(rows: Iterable[Numbered], place: str, stored: int = 0) -> int:
@@ -336,46 +245,3 @@ def _add(summary: dict[str, Any], document: Mapping[str, Any], tag: str) -> None
         summary["changed"] += sum(len(row[kind]) for kind in ("trimmed", "moved", "split") if kind in row)
         summary["removed"] += len(row.get("detached", ()))
     summary["revision"] = document["revisions"].get(tag, summary["revision"])
-
-
-def _moment(value: Any) -> Moment:
-    if isinstance(value, str):
-        return Moment.parse(value)
-    if isinstance(value, list | tuple) and len(value) == 2:
-        return Moment.checked(_number("a moment", value[0]), _number("a moment", value[1]))
-    return Moment.checked(_number("a moment", value), 0)
-
-
-def _end(value: Any) -> str | list[int | str]:
-    if isinstance(value, str):
-        text = value.strip().lower()
-        if text in ("next", "open"):
-            return text
-        major, _, minor = text.partition(",")
-        value = (major, minor) if minor == "end" else value
-    if isinstance(value, list | tuple) and len(value) == 2 and value[1] == "end":
-        return [_number("the end", value[0]), "end"]
-    return list(_moment(value))
-
-
-def _pair(values: Row, names: tuple[str, str]) -> tuple[Any, Any] | None:
-    given = [values.get(name) for name in names]
-    if given == [None, None]:
-        return None
-    if None in given:
-        raise errors.InputError(f"A moment has two numbers: {' and '.join(names)}.")
-    major, minor = names
-    number = _number(major, values[major])
-    return number, "end" if values[minor] == "end" else _number(minor, values[minor])
-
-
-def _number(name: str, value: Any) -> int:
-    """A number of a row: an integer, also of numpy, or a text of digits. A column of floats may have rounded large numbers."""
-    if isinstance(value, str) and value.isascii() and value.isdigit():
-        return int(value)
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        return int(value)
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise errors.InputError(f"{name} must be a whole number from 0 to 2^63-1 (got {value!r}).") from None
