@@ -106,7 +106,7 @@ class Downloads:
             raise _missing(iov, address) from None
         except PermissionError as error:
             raise errors.NotAllowedError(f"The payload file {address} cannot be read: {error}") from None
-        except (OSError, ValueError) as error:
+        except OSError as error:
             raise errors.UnavailableError(f"The payload file {address} cannot be read: {error}") from None
         with closing(source):
             self._copy(_read_errors(_blocks(source), address), file, iov)
@@ -246,7 +246,7 @@ def _open_with_fsspec(address: str) -> Any:
         import fsspec  # type: ignore[import-not-found,unused-ignore]
 
         return fsspec.open(address, "rb").open()
-    except ImportError as error:
+    except (ImportError, ValueError) as error:
         needed = "the package fsspec, and for root:// fsspec-xrootd: pip install 'cdb-client[fsspec]'"
         raise errors.InputError(f"The payload file {address} needs {needed} ({error}).") from None
 

@@ -79,8 +79,8 @@ class Files:
         get = self.fetch if directory is None else lambda iov: self.download(iov, directory)
         self._downloads.stop.clear()
         with ThreadPoolExecutor(THREADS, thread_name_prefix="cdb-files") as executor:
-            futures = [executor.submit(get, iov) for iov in wanted]
             try:
+                futures = [executor.submit(get, iov) for iov in wanted]
                 for done, future in enumerate(as_completed(futures), 1):
                     future.result()
                     if progress:

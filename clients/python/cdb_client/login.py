@@ -15,6 +15,8 @@ from cdb_client.config import Config
 from cdb_client.transport import CONNECT_SECONDS, READ_SECONDS, Transport, is_readable_by_others, make_pool, reason_of
 
 FORM = "application/x-www-form-urlencoded"
+# The members of a response that starts a device flow (RFC 8628, 3.2).
+NEEDED = {"device_code", "user_code", "verification_uri", "expires_in"}
 GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 # Between two questions, if the provider names no interval, and what is added if it asks to slow down (RFC 8628, 3.5).
 INTERVAL_SECONDS = SLOWER_SECONDS = 5
@@ -29,7 +31,7 @@ def store(config: Config, token: str) -> dict[str, Any]:
         raise errors.NotAllowedError(f"A token is not sent over http, where others can read it. ({config.server})")
     checked = replace(config, token=token.strip())
     found: dict[str, Any] = Transport(checked).get("whoami", identifies=True, about="token").json()
-    if not found["method"]:
+    if not found.get("method"):
         raise errors.NotAllowedError(f"The service did not identify you by this token. ({config.server})")
     tokens.store_token(config.server, token.strip())
     return found
@@ -54,7 +56,7 @@ def device_flow(config: Config, show: Callable[[str, str, str | None], None]) ->
     asked = {"client_id": config.client_id, "scope": config.scope}
     asked |= {"audience": config.audience} if config.audience else {}
     status, given = issuer.post(endpoints["device_authorization_endpoint"], asked)
-    if status != 200:
+    if status != 200 or not given.keys() >= NEEDED:
         raise issuer.refused(given, status)
     show(given["verification_uri"], given["user_code"], given.get("verification_uri_complete"))
     ends = time.monotonic() + float(given["expires_in"])
@@ -63,7 +65,7 @@ def device_flow(config: Config, show: Callable[[str, str, str | None], None]) ->
     while time.monotonic() + interval < ends:
         time.sleep(interval)
         status, found = issuer.post(endpoints["token_endpoint"], polled, is_repeated=True)
-        if status == 200:
+        if status == 200 and "access_token" in found:
             return str(found["access_token"])
         error = found.get("error")
         if error == "slow_down":

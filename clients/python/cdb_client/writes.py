@@ -109,6 +109,7 @@ class Writes:
                 document = self._transport.write("POST", "payload-iovs/insert", sent, query, about=f"tag {tag}")
             except errors.CdbError as error:
                 if not error.document.get("rows"):
+                    error.args = (f"{error}{_stored(summary['rows'], dry_run)}",)
                     raise
                 found = _faults(error.document["rows"], numbers)
                 raise _faulty(type(error), place, found, self._about(tag), summary["rows"], dry_run) from None
@@ -234,8 +235,7 @@ def _faulty(
         for fault, numbers in lines.items()
     ]
     more = f" And {len(shown) - FAULTS_NAMED} other errors." if len(shown) > FAULTS_NAMED else ""
-    if stored and not dry_run:
-        more += f" The {stored:,} rows before this request are stored."
+    more += _stored(stored, dry_run)
     return kind(" ".join(shown[:FAULTS_NAMED]) + more + (f" ({about})" if about else ""))
 
 
@@ -245,3 +245,7 @@ def _add(summary: dict[str, Any], document: Mapping[str, Any], tag: str) -> None
         summary["changed"] += sum(len(row[kind]) for kind in ("trimmed", "moved", "split") if kind in row)
         summary["removed"] += len(row.get("detached", ()))
     summary["revision"] = document["revisions"].get(tag, summary["revision"])
+
+
+def _stored(rows: int, dry_run: bool) -> str:
+    return f" The {rows:,} rows before this request are stored." if rows and not dry_run else ""

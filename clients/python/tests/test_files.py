@@ -20,62 +20,61 @@ from cdb_client.payload import PayloadIOV
 from cdb_client.transport import Transport
 
 CONTENT = os.urandom(300_000)
-CHECKSUMS = {
-    **{name: hashlib.new(name, CONTENT).hexdigest() for name in ("md5", "sha1", "sha256")},
-    "adler32": f"{zlib.adler32(CONTENT):08x}",
-}
+CHECKSUMS = {name: hashlib.new(name, CONTENT).hexdigest() for name in ("md5", "sha1", "sha256")}
+CHECKSUMS["adler32"] = f"{zlib.adler32(CONTENT):08x}"
+URL, PATH = "PED/one.root", "/base/PED/one.root"
 
 
-class FileServer:
-    """A file server in this process. `files` has the contents by path; `asked` are the paths that were asked for."""
+class FileServer(ThreadingHTTPServer):
+    """A file server. `files` has the contents by path; `asked` are the paths that were asked for."""
 
     def __init__(self, port=0):
-        self.files, self.asked = {}, []
-        # If it is set, each response ends after half of the file, which sets is_broken.
-        self.breaks = threading.Event()
-        self.is_broken = threading.Event()
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self):
-                outer.asked.append(self.path)
-                content = outer.files.get(self.path)
-                self.send_response(404 if content is None else 200)
-                self.send_header("Content-Length", str(len(content or b"")))
-                self.end_headers()
-                if content and outer.breaks.is_set():
-                    self.wfile.write(content[: len(content) // 2])
-                    outer.is_broken.set()
-                elif content:
-                    self.wfile.write(content)
-
-            def log_message(self, *values):
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
-        self.port = self.server.server_port
-        self.url = f"http://127.0.0.1:{self.port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.files, self.asked = {PATH: CONTENT}, []
+        # If `breaks` is set, each response ends after half of the file, and then sets `is_broken`.
+        self.breaks, self.is_broken = threading.Event(), threading.Event()
+        super().__init__(("127.0.0.1", port), Handler)
+        self.base = f"http://127.0.0.1:{self.server_port}/base"
+        threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def stop(self):
-        self.server.shutdown()
-        self.server.server_close()
+        self.shutdown()
+        self.server_close()
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.server.asked.append(self.path)
+        content = self.server.files.get(self.path)
+        self.send_response(404 if content is None else 200)
+        self.send_header("Content-Length", str(len(content or b"")))
+        self.end_headers()
+        if self.server.breaks.is_set():
+            self.wfile.write(content[: len(content) // 2])
+            self.server.is_broken.set()
+        elif content:
+            self.wfile.write(content)
+
+    def log_message(self, *values):
+        pass
 
 
 @pytest.fixture
 def file_server():
     made = FileServer()
-    made.files["/base/PED/one.root"] = CONTENT
     yield made
     made.stop()
 
 
+def files_of(base, **more):
+    return Files(read_config("http://127.0.0.1:1", payload_base=str(base), **more), setting=None)
+
+
 @pytest.fixture
-def files(server, file_server):
-    return Files(read_config(server, payload_base=f"{file_server.url}/base"), setting=None)
+def files(file_server):
+    return files_of(file_server.base)
 
 
-def iov(url="PED/one.root", checksum="", size=0):
+def iov(url=URL, checksum="", size=0):
     return PayloadIOV("PED", url, checksum, size, Moment(1, 0), OPEN, None)
 
 
@@ -91,23 +90,20 @@ def test_each_form_of_a_checksum_is_verified(files, file_server, tmp_path, name)
         path = files.fetch(iov(checksum=form, size=len(CONTENT)))
         assert path.read_bytes() == CONTENT and path.suffix == ".root"
         path.unlink()
-    file_server.files["/base/PED/one.root"] = CONTENT[:-1] + b"\0" if CONTENT[-1:] != b"\0" else CONTENT[:-1] + b"\1"
+    file_server.files[PATH] = bytes([CONTENT[0] ^ 1]) + CONTENT[1:]
     for form in forms:
         with pytest.raises(DataError, match="checksum"):
-            files.fetch(iov(checksum=form))
+            files.fetch(iov(checksum=form, size=len(CONTENT)))
     assert left(tmp_path) == []
 
 
-def test_a_short_long_or_missing_file_leaves_nothing(files, file_server, tmp_path):
+def test_a_short_long_or_missing_file_leaves_nothing(files, tmp_path):
     for size in (len(CONTENT) + 1, len(CONTENT) - 1):
         with pytest.raises(DataError, match="bytes"):
-            files.fetch(iov(checksum="other form", size=size))
+            files.fetch(iov(checksum="of another form", size=size))
     with pytest.raises(MissingFileError, match=r"PED/none\.root") as found:
-        files.fetch(iov("PED/none.root"))
-    assert found.value.exit_code == 6
-    with pytest.raises(MissingFileError):
-        files.fetch_all([iov(size=len(CONTENT)), iov("PED/none.root")], directory=tmp_path / "out")
-    assert [path.name for path in left(tmp_path)] in ([], ["one.root"])
+        files.fetch_all([iov("PED/none.root")] * 20, directory=tmp_path / "out")
+    assert found.value.exit_code == 6 and left(tmp_path) == []
 
 
 def test_a_file_server_that_breaks_off_and_comes_back(files, file_server, tmp_path):
@@ -117,67 +113,51 @@ def test_a_file_server_that_breaks_off_and_comes_back(files, file_server, tmp_pa
     job.start()
     assert file_server.is_broken.wait(60)
     file_server.stop()
-    again = FileServer(file_server.port)
-    again.files = file_server.files
+    again = FileServer(file_server.server_port)
     job.join(120)
     again.stop()
     assert found[0].read_bytes() == CONTENT and len(left(tmp_path)) == 1
 
 
-def test_a_file_server_that_stays_away_is_a_clear_error(server, tmp_path):
-    files = Files(read_config(server, payload_base="http://127.0.0.1:1", retry_for=1), setting=None)
-    with pytest.raises(UnavailableError, match=r"127\.0\.0\.1:1"):
-        files.fetch(iov())
-    assert left(tmp_path) == []
-
-
-def test_addresses(server, file_server, tmp_path):
+def test_addresses(server, file_server, tmp_path, monkeypatch):
     (tmp_path / "local file.root").write_bytes(CONTENT)
-    local = Files(read_config(server, payload_base=str(tmp_path)), setting=None)
-    for url in ("local file.root", f"file://{tmp_path}/local%20file.root", f"{file_server.url}/base/PED/one.root"):
+    local = files_of(tmp_path)
+    for url in ("local file.root", f"file://{tmp_path}/local%20file.root", f"{file_server.base}/{URL}"):
         assert local.fetch(iov(url, "", len(CONTENT))).read_bytes() == CONTENT
-    transport = Transport(read_config(server))
-    asks = Files(transport.config, lambda name: transport.get(f"user_settings/{name}").json()[name])
-    with pytest.raises(InputError, match="CDB_PAYLOAD_BASE_URL"):
-        asks.fetch(iov())
     for url in ("../secret", "a/../../secret"):
         with pytest.raises(DataError, match="leads out"):
             local.fetch(iov(url))
-
-
-def test_other_schemes_name_the_package_that_they_need(files, monkeypatch):
+    transport = Transport(read_config(server))
+    with pytest.raises(InputError, match="CDB_PAYLOAD_BASE_URL"):
+        Files(transport.config, lambda name: transport.get(f"user_settings/{name}").json()[name]).fetch(iov())
+    with pytest.raises(UnavailableError, match=r"127\.0\.0\.1:1"):
+        files_of("http://127.0.0.1:1", retry_for=1).fetch(iov())
     monkeypatch.setitem(sys.modules, "fsspec", None)
     with pytest.raises(InputError, match="fsspec"):
-        files.fetch(iov("root://storage.example.org//one.root"))
+        local.fetch(iov("root://storage.example.org//one.root"))
 
 
 def test_files_of_a_directory_have_the_paths_of_their_urls(files, file_server, tmp_path):
-    target = tmp_path / "out"
-    urls = ["PED/one.root", "/PED/one.root", f"{file_server.url}/base/PED/one.root"]
     counts = []
-    paths = files.fetch_all(
-        [iov(url, CHECKSUMS["sha1"]) for url in urls],
-        lambda done, total: counts.append((done, total)),
-        directory=target,
-    )
-    assert paths == [
-        target / "PED/one.root",
-        target / "PED/one.root",
-        target / f"127.0.0.1:{file_server.port}/base/PED/one.root",
-    ]
-    assert all(path.read_bytes() == CONTENT for path in paths) and counts[-1] == (3, 3)
+    wanted = [iov(url, CHECKSUMS["sha1"]) for url in (URL, f"/{URL}", f"{file_server.base}/{URL}")]
+    paths = files.fetch_all(wanted, lambda *numbers: counts.append(numbers), directory=tmp_path)
+    assert paths == [tmp_path / URL, tmp_path / URL, tmp_path / f"127.0.0.1:{file_server.server_port}{PATH}"]
+    assert all(path.read_bytes() == CONTENT for path in paths) and counts == [(1, 3), (2, 3), (3, 3)]
     asked = len(file_server.asked)
-    files.download(iov(checksum=CHECKSUMS["sha1"]), target)
+    files.download(wanted[0], tmp_path)
     assert len(file_server.asked) == asked
+    # The file of this URL was replaced, and so is that of the directory.
+    file_server.files[PATH] = b"new"
+    new = iov(checksum=hashlib.sha256(b"new").hexdigest())
+    assert files.download(new, tmp_path).read_bytes() == b"new"
 
 
-def test_a_damaged_file_of_the_cache_is_replaced(files, server, file_server):
+def test_a_damaged_file_of_the_cache_is_replaced(files, file_server):
     wanted = iov(checksum=CHECKSUMS["md5"], size=len(CONTENT))
     path = files.fetch(wanted)
     assert files.fetch(wanted) == path and len(file_server.asked) == 1
     path.write_bytes(bytes(len(CONTENT)))
-    again = Files(read_config(server, payload_base=f"{file_server.url}/base"), setting=None)
-    assert again.fetch(wanted).read_bytes() == CONTENT and len(file_server.asked) == 2
+    assert files_of(file_server.base).fetch(wanted).read_bytes() == CONTENT and len(file_server.asked) == 2
 
 
 SCRIPT = """
@@ -185,22 +165,22 @@ import os, sys
 from cdb_client.config import read_config
 from cdb_client.files import Files
 from cdb_client.payload import PayloadIOV
-files = Files(read_config(sys.argv[1], payload_base=sys.argv[2]), None)
-wanted = PayloadIOV("PED", "PED/one.root", sys.argv[3], 0, (1, 0), (2, 0), None)
+files = Files(read_config(payload_base=sys.argv[1]), None)
+wanted = PayloadIOV("PED", "PED/one.root", sys.argv[2], 0, (1, 0), (2, 0), None)
 """
 
 
-def run(code, server, file_server):
-    """A process that can be interrupted, also if pytest cannot."""
+def start_process(code, file_server):
     return subprocess.Popen(
-        [sys.executable, "-c", SCRIPT + code, server, f"{file_server.url}/base", CHECKSUMS["sha256"]],
+        [sys.executable, "-c", SCRIPT + code, file_server.base, CHECKSUMS["sha256"]],
         stderr=subprocess.PIPE,
         text=True,
+        # It can be interrupted, also if pytest cannot.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
 
 
-def test_fifty_processes_download_a_file_once(server, file_server):
+def test_fifty_processes_download_a_file_once(file_server):
     fork = """
 children = []
 for _ in range(50):
@@ -209,24 +189,23 @@ for _ in range(50):
         os._exit(files.fetch(wanted).stat().st_size != 300_000)
 sys.exit(any(os.waitpid(child, 0)[1] for child in children))
 """
-    job = run(fork, server, file_server)
+    job = start_process(fork, file_server)
     assert job.wait(120) == 0, job.stderr.read()
-    assert file_server.asked == ["/base/PED/one.root"]
+    assert file_server.asked == [PATH]
 
 
-def test_an_interrupted_download_leaves_nothing(server, file_server, tmp_path):
+def test_an_interrupted_download_leaves_nothing(file_server, tmp_path):
     file_server.breaks.set()
-    job = run("files.fetch_all([wanted] * 20)", server, file_server)
+    job = start_process("files.fetch_all([wanted] * 20)", file_server)
     assert file_server.is_broken.wait(60)
     job.send_signal(signal.SIGINT)
     assert "KeyboardInterrupt" in job.communicate(timeout=60)[1]
     assert left(tmp_path) == []
 
 
-def test_the_files_that_were_not_used_for_longest_leave_the_cache(server, file_server, tmp_path):
-    for number in range(4):
-        file_server.files[f"/base/{number}"] = bytes([number]) * 1000
-    files = Files(read_config(server, payload_base=f"{file_server.url}/base", cache_size=2500), setting=None)
+def test_the_files_that_were_not_used_for_longest_leave_the_cache(file_server):
+    file_server.files = {f"/base/{number}": bytes([number]) * 1000 for number in range(4)}
+    files = files_of(file_server.base, cache_size=2500)
     paths = [files.fetch(iov(f"{number}", size=1000)) for number in range(3)]
     assert all(path.exists() for path in paths)
     # As if they were used some hours ago; the second one longest ago.

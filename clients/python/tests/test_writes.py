@@ -1,6 +1,5 @@
 """Writes: single ones, imports, and what happens to them if the service or the token goes away."""
 
-import csv
 import hashlib
 import json
 import threading
@@ -19,16 +18,8 @@ from cdb_client.writes import Writes
 
 from .conftest import Api, new_name
 
-COLUMNS = [
-    "payload_type",
-    "payload_url",
-    "checksum",
-    "size",
-    "major_iov",
-    "minor_iov",
-    "major_iov_end",
-    "minor_iov_end",
-]
+COLUMNS = "payload_type,payload_url,checksum,size,major_iov,minor_iov,major_iov_end,minor_iov_end"
+GOOD = "PED,x,,0,5,0,6,0"
 
 
 @pytest.fixture
@@ -49,11 +40,8 @@ def rows_of(count, **more):
     ]
 
 
-def write_csv(path, rows):
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(COLUMNS)
-        writer.writerows(rows)
+def write_csv(path, *lines):
+    path.write_text("\n".join([COLUMNS, *lines, ""]))
     return path
 
 
@@ -135,8 +123,7 @@ def test_ends_of_the_other_mode_are_converted(writes, api, tag):
 
 def test_wrong_lines_are_named_before_anything_is_stored(writes, api, tag, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "REQUEST_ROWS", 2)
-    good = ["PED", "x", "", 0, 5, 0, 6, 0]
-    file = write_csv(tmp_path / "rows.csv", [good, good, good, [*good[:4], "five", 0, 6, 0], good[:3]])
+    file = write_csv(tmp_path / "rows.csv", GOOD, GOOD, GOOD, "PED,x,,0,five,0,6,0", "PED,x,")
     with pytest.raises(InputError, match=r"rows\.csv, line 5: major_iov .*line 6: It has 3 fields"):
         writes.import_rows(tag, file)
     (tmp_path / "rows.jsonl").write_text(json.dumps(rows_of(1)[0]) + "\n\n{]\n")
@@ -149,24 +136,20 @@ def test_wrong_lines_are_named_before_anything_is_stored(writes, api, tag, tmp_p
 
 def test_lines_that_the_service_refuses_are_named(writes, api, tag, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "REQUEST_ROWS", 2)
-    good = ["PED", "x", "", 0, 5, 0, 6, 0]
-    file = write_csv(tmp_path / "rows.csv", [good, good, good, [*good[:4], 6, 0, 6, 0]])
+    file = write_csv(tmp_path / "rows.csv", GOOD, GOOD, GOOD, "PED,x,,0,6,0,6,0")
     for dry_run in (True, False):
         with pytest.raises(InputError, match=rf"rows\.csv, line 5: .*tag {tag}"):
             writes.import_rows(tag, file, dry_run=dry_run)
     assert export_of(api, tag).count("\n") == 3
-    file = write_csv(tmp_path / "types.csv", [good, ["NONE", *good[1:]]])
+    file = write_csv(tmp_path / "types.csv", GOOD, GOOD.replace("PED", "NONE"))
     with pytest.raises(NotFoundError, match=r"line 3: .*NONE"):
         writes.import_rows(tag, file)
     with pytest.raises(NotFoundError, match="nowhere"):
         writes.import_rows("nowhere", file)
     writes.set_status(tag, "locked")
-    file = write_csv(
-        tmp_path / "locked.csv",
-        [["PED", "y", "", 0, 5, 0, 6, 0], *[["PED", "y", "", 0, n, 0, n + 1, 0] for n in (8, 5)]],
-    )
+    file = write_csv(tmp_path / "locked.csv", GOOD, GOOD.replace("x", "y"), GOOD.replace("x", "z"))
     for dry_run in (True, False):
-        with pytest.raises(RefusedError, match="line 2"):
+        with pytest.raises(RefusedError, match="line 3"):
             writes.import_rows(tag, file, dry_run=dry_run)
 
 
@@ -203,38 +186,31 @@ def test_a_service_that_is_killed_during_an_import_stores_no_row_twice(fresh, mo
 def test_a_token_that_is_replaced_during_an_import(fresh, monkeypatch, tmp_path):
     monkeypatch.setattr(module, "REQUEST_ROWS", 10)
     service = fresh(CDB_OPEN_WRITES="false").start()
-    server = f"http://127.0.0.1:{service.port}"
+    server, file = f"http://127.0.0.1:{service.port}", tmp_path / "token"
 
     def new_token(name):
-        made = service.manage("token", "create", "--name", name, "--role", "publisher")
-        return made.stdout.strip()
+        file.write_text(service.manage("token", "create", "--name", name, "--role", "publisher").stdout)
+        return {"Authorization": f"Bearer {file.read_text().strip()}"}
 
-    first = new_token("first")
-    file = tmp_path / "token"
-    file.write_text(f"{first}\n")
-    writes = Writes(Transport(read_config(server)))
+    def revoke(name, headers):
+        service.manage("token", "revoke", name)
+        while requests.get(f"{service.url}whoami", headers=headers, timeout=60).status_code == 200:
+            pass
+
     with pytest.raises(NotAllowedError, match="cdb login"):
-        writes.create_type("PED")
+        Writes(Transport(read_config(server))).create_type("PED")
     monkeypatch.setenv("CDB_TOKEN_FILE", str(file))
+    tokens = [new_token("first")]
     writes = Writes(Transport(read_config(server)))
     writes.create_type("PED")
     writes.create_tag("mine")
 
     def progress(done, total):
+        # Another program replaces the token, and the first one is not valid any more.
         if done == 10:
-            # Another program replaces the token, and the first one is not valid any more.
-            temporary = tmp_path / "new"
-            temporary.write_text(new_token("second"))
-            temporary.replace(file)
-            service.manage("token", "revoke", "first")
-            headers = {"Authorization": f"Bearer {first}"}
-            while requests.get(f"{service.url}whoami", headers=headers, timeout=60).status_code == 200:
-                pass
+            tokens.append(new_token("second"))
+            revoke("first", tokens[0])
 
     assert writes.import_rows("mine", rows_of(30), progress=progress)["inserted"] == 30
-    service.manage("token", "revoke", "second")
-    headers = {"Authorization": f"Bearer {file.read_text()}"}
-    while requests.get(f"{service.url}whoami", headers=headers, timeout=60).status_code == 200:
-        pass
-    with pytest.raises(NotAllowedError, match="cdb login"):
-        writes.create_tag("more")
+    with pytest.raises(NotAllowedError, match=r"cdb login.* 10 rows before this request are stored"):
+        writes.import_rows("mine", rows_of(30, payload_url="y"), progress=lambda *_: revoke("second", tokens[1]))
