@@ -38,11 +38,10 @@ class Downloads:
 
     `setting` returns a public setting of the service: payloads without a scheme are below CDB_PAYLOAD_BASE_URL, unless the
     configuration has another base, which may also be a directory. Size and checksum are verified as far as an IOV has them;
-    a checksum in an unknown form is not. Once `stop` is set, downloads end with an error.
+    a checksum in an unknown form is not. When the event `stop` of a call is set, the call ends with an error.
     """
 
     def __init__(self, config: Config, setting: Callable[[str], Any]) -> None:
-        self.stop = threading.Event()
         self._config, self._setting = config, setting
         self._base = config.payload_base
         self._pools: dict[str, urllib3.PoolManager] = {}
@@ -63,7 +62,7 @@ class Downloads:
             )
         return f"{self._base.rstrip('/')}/{iov.url.lstrip('/')}"
 
-    def is_right(self, path: Path, iov: PayloadIOV) -> bool:
+    def is_right(self, path: Path, iov: PayloadIOV, stop: threading.Event) -> bool:
         """Whether a path is the file of an IOV. Its checksum is computed unless this object has verified the file before."""
         try:
             found = path.stat()
@@ -72,18 +71,18 @@ class Downloads:
             if (path, iov.checksum) in self._verified:
                 return True
             with path.open("rb") as file:
-                self._copy(_blocks(file), None, iov)
+                _copy(_blocks(file), None, iov, stop)
         except (OSError, errors.DataError):
             return False
         self._verified.add((path, iov.checksum))
         return True
 
-    def get(self, iov: PayloadIOV, address: str, target: Path) -> None:
+    def get(self, iov: PayloadIOV, address: str, target: Path, stop: threading.Event) -> None:
         """Store a verified file under its name. Whatever happens, nothing else stays. Raises `OSError` of the target."""
         temporary = target.with_name(f".{uuid.uuid4()}{PART}")
         try:
             with temporary.open("xb") as file:
-                self._download(iov, address, file)
+                self._download(iov, address, file, stop)
             temporary.replace(target)
             self._verified.add((target, iov.checksum))
         except BaseException:
@@ -91,11 +90,11 @@ class Downloads:
                 temporary.unlink()
             raise
 
-    def _download(self, iov: PayloadIOV, address: str, file: IO[bytes]) -> None:
+    def _download(self, iov: PayloadIOV, address: str, file: IO[bytes], stop: threading.Event) -> None:
         scheme = SCHEME.match(address)
         kind = scheme[1].lower() if scheme else "file"
         if kind in ("http", "https"):
-            self._download_http(iov, address, file)
+            self._download_http(iov, address, file, stop)
             return
         try:
             if kind == "file":
@@ -109,19 +108,19 @@ class Downloads:
         except OSError as error:
             raise errors.UnavailableError(f"The payload file {address} cannot be read: {error}") from None
         with closing(source):
-            self._copy(_read_errors(_blocks(source), address), file, iov)
+            _copy(_read_errors(_blocks(source), address), file, iov, stop)
 
-    def _download_http(self, iov: PayloadIOV, address: str, file: IO[bytes]) -> None:
+    def _download_http(self, iov: PayloadIOV, address: str, file: IO[bytes], stop: threading.Event) -> None:
         parts = urlsplit(address)
         server = f"{parts.scheme}://{parts.netloc}"
-        retries = Retries(self._config.retry_for, server, f"payload file {address}", self.stop.wait)
+        retries = Retries(self._config.retry_for, server, f"payload file {address}", stop.wait)
         with self._lock:
             pool = self._pools[server] = self._pools.get(server) or make_pool(server)
         timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS)
         # Redirects are followed, and nothing else is repeated here.
         only_redirects = urllib3.Retry(None, connect=0, read=0, redirect=5, status=0, other=0)
         headers = {"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": "cdb-client/1.0"}
-        while not self.stop.is_set():
+        while not stop.is_set():
             least = 0.0
             try:
                 response = pool.request(
@@ -131,7 +130,7 @@ class Downloads:
                     if response.status == 200:
                         file.seek(0)
                         file.truncate()
-                        self._copy(response.stream(CHUNK_BYTES), file, iov)
+                        _copy(response.stream(CHUNK_BYTES), file, iov, stop)
                         return
                     reason, least = f"status {response.status}", retry_after(response)
                     if response.status not in RETRIED:
@@ -144,31 +143,6 @@ class Downloads:
                 reason = reason_of(error)
             retries.pause(reason, least)
         raise _interrupted()
-
-    def _copy(self, blocks: Iterator[bytes], file: IO[bytes] | None, iov: PayloadIOV) -> None:
-        """Write a file, or only read it, and compare it with the size and the checksum of the IOV. Raises `DataError`."""
-        expected = digest_of(iov)
-        if expected is None and iov.checksum:
-            _announce_unverified()
-        state: _Hash | None = None
-        if expected:
-            state = _Adler32() if expected[0] == "adler32" else hashlib.new(expected[0], usedforsecurity=False)
-        size = 0
-        for block in blocks:
-            if self.stop.is_set():
-                raise _interrupted()
-            size += len(block)
-            if iov.size and size > iov.size:
-                raise errors.DataError(f"The payload file {iov.url} is longer than {iov.size:,} bytes.")
-            if state is not None:
-                state.update(block)
-            if file is not None:
-                file.write(block)
-        if iov.size and size != iov.size:
-            raise errors.DataError(f"The payload file {iov.url} has {size:,} bytes instead of {iov.size:,}.")
-        if expected and state is not None and state.hexdigest() != expected[1]:
-            detail = f"has the checksum {expected[0]}:{state.hexdigest()} instead of {expected[0]}:{expected[1]}"
-            raise errors.DataError(f"The payload file {iov.url} {detail}.")
 
 
 class _Hash(Protocol):
@@ -186,6 +160,32 @@ class _Adler32:
 
     def hexdigest(self) -> str:
         return f"{self._value:08x}"
+
+
+def _copy(blocks: Iterator[bytes], file: IO[bytes] | None, iov: PayloadIOV, stop: threading.Event) -> None:
+    """Write a file, or only read it, and compare it with the size and the checksum of the IOV. Raises `DataError`."""
+    expected = digest_of(iov)
+    if expected is None and iov.checksum:
+        _announce_unverified()
+    state: _Hash | None = None
+    if expected:
+        state = _Adler32() if expected[0] == "adler32" else hashlib.new(expected[0], usedforsecurity=False)
+    size = 0
+    for block in blocks:
+        if stop.is_set():
+            raise _interrupted()
+        size += len(block)
+        if iov.size and size > iov.size:
+            raise errors.DataError(f"The payload file {iov.url} is longer than {iov.size:,} bytes.")
+        if state is not None:
+            state.update(block)
+        if file is not None:
+            file.write(block)
+    if iov.size and size != iov.size:
+        raise errors.DataError(f"The payload file {iov.url} has {size:,} bytes instead of {iov.size:,}.")
+    if expected and state is not None and state.hexdigest() != expected[1]:
+        detail = f"has the checksum {expected[0]}:{state.hexdigest()} instead of {expected[0]}:{expected[1]}"
+        raise errors.DataError(f"The payload file {iov.url} {detail}.")
 
 
 def describe(path: Path) -> tuple[int, str]:

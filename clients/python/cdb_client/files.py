@@ -50,18 +50,7 @@ class Files:
         Raises `DataError` for a wrong file, its subclass `MissingFileError`, `UnavailableError`, `NotAllowedError`, and
         `InputError` if the address or the cache cannot be used.
         """
-        found = self._cached(iov)
-        if found:
-            return found
-        folder = self._folder
-        try:
-            return self._into_cache(iov, folder)
-        except OSError as error:
-            if folder == _fallback():
-                raise errors.InputError(f"The payload file {iov.url} cannot be stored: {error}") from None
-            self._folder = _fallback()
-            Transport.announce(f"payload files cannot be stored in the cache ({error}); using {self._folder}")
-            return self._into_cache(iov, self._folder)
+        return self._fetch(iov, threading.Event())
 
     def fetch_all(
         self,
@@ -75,9 +64,11 @@ class Files:
         Several are downloaded at a time. `progress` gets the number of files done, and of all. Raises the first error; then no
         further file is downloaded.
         """
-        wanted = list(iovs)
-        get = self.fetch if directory is None else lambda iov: self.download(iov, directory)
-        self._downloads.stop.clear()
+        wanted, stop = list(iovs), threading.Event()
+
+        def get(iov: PayloadIOV) -> Path:
+            return self._fetch(iov, stop) if directory is None else self._download(iov, directory, stop)
+
         with ThreadPoolExecutor(THREADS, thread_name_prefix="cdb-files") as executor:
             try:
                 futures = [executor.submit(get, iov) for iov in wanted]
@@ -86,9 +77,8 @@ class Files:
                     if progress:
                         progress(done, len(wanted))
             except BaseException:
-                self._downloads.stop.set()
+                stop.set()
                 executor.shutdown(cancel_futures=True)
-                self._downloads.stop.clear()
                 raise
         return [future.result() for future in futures]
 
@@ -97,13 +87,30 @@ class Files:
 
         A file that is there and right stays. It is copied from the cache if it is there. Raises the errors of `fetch`.
         """
+        return self._download(iov, directory, threading.Event())
+
+    def _fetch(self, iov: PayloadIOV, stop: threading.Event) -> Path:
+        found = self._cached(iov, stop)
+        if found:
+            return found
+        folder = self._folder
+        try:
+            return self._into_cache(iov, folder, stop)
+        except OSError as error:
+            if folder == _fallback():
+                raise errors.InputError(f"The payload file {iov.url} cannot be stored: {error}") from None
+            self._folder = _fallback()
+            Transport.announce(f"payload files cannot be stored in the cache ({error}); using {self._folder}")
+            return self._into_cache(iov, self._folder, stop)
+
+    def _download(self, iov: PayloadIOV, directory: Path, stop: threading.Event) -> Path:
         target = directory / relative_path(iov.url)
         try:
-            if self._downloads.is_right(target, iov) and digest_of(iov):
+            if self._downloads.is_right(target, iov, stop) and digest_of(iov):
                 return target
             target.parent.mkdir(parents=True, exist_ok=True)
-            cached = self._cached(iov)
-            self._downloads.get(iov, str(cached) if cached else self._downloads.address(iov), target)
+            cached = self._cached(iov, stop)
+            self._downloads.get(iov, str(cached) if cached else self._downloads.address(iov), target, stop)
         except OSError as error:
             raise errors.InputError(f"{target} cannot be written: {error}") from None
         return target
@@ -112,7 +119,7 @@ class Files:
     def _folder(self) -> Path:
         return self._config.cache / "files" if self._config.cache else _fallback()
 
-    def _cached(self, iov: PayloadIOV) -> Path | None:
+    def _cached(self, iov: PayloadIOV, stop: threading.Event) -> Path | None:
         path = self._folder / self._name(iov)
         try:
             os.utime(path)
@@ -121,16 +128,16 @@ class Files:
         except OSError:
             # A cache that cannot be written can be read.
             pass
-        return path if self._downloads.is_right(path, iov) else None
+        return path if self._downloads.is_right(path, iov, stop) else None
 
-    def _into_cache(self, iov: PayloadIOV, folder: Path) -> Path:
+    def _into_cache(self, iov: PayloadIOV, folder: Path, stop: threading.Event) -> Path:
         path = folder / self._name(iov)
         path.parent.mkdir(parents=True, exist_ok=True)
         # Processes that want the same file wait for the first one. As few locks as two digits have values stay for ever.
         with _locked(folder / f"{path.name[:2]}{LOCK}"):
-            if self._downloads.is_right(path, iov):
+            if self._downloads.is_right(path, iov, stop):
                 return path
-            self._downloads.get(iov, self._downloads.address(iov), path)
+            self._downloads.get(iov, self._downloads.address(iov), path, stop)
         with suppress(OSError):
             self._limit(folder, path.stat().st_size)
         return path
