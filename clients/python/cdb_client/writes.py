@@ -15,6 +15,8 @@ REQUEST_ROWS = 10_000
 # Different errors of rows that a message names.
 FAULTS_NAMED = 10
 
+# A response of the service, as JSON.
+Document = dict[str, Any]
 # A moment, as its class, as text such as "5,0", or as a pair. An end may also be "next", "open" or (7, "end").
 AnyMoment = Moment | str | tuple[int, int]
 AnyEnd = AnyMoment | tuple[int, str]
@@ -45,7 +47,7 @@ class Writes:
         comment: str | None = None,
         dry_run: bool = False,
         file: Path | str | None = None,
-    ) -> dict[str, Any]:
+    ) -> Document:
         """Make a payload valid from `since` until `until`: a moment, the end of a major number, the next start, or for ever.
 
         `file` is a copy of the payload file, from which size and checksum (MD5) are computed. A refused dry run raises nothing:
@@ -74,7 +76,7 @@ class Writes:
         comment: str | None = None,
         dry_run: bool = False,
         progress: Callable[[int, int | None], None] | None = None,
-    ) -> dict[str, Any]:
+    ) -> Document:
         """Insert many rows: a file in CSV or JSON Lines, a DataFrame, or mappings. The columns are those of an export.
 
         A row without an end, or with an open one, is valid until the next start. `url` is another name of `payload_url`, and
@@ -99,7 +101,8 @@ class Writes:
         query = [("dry_run", "1")] if dry_run else []
         remaining = read_rows(rows, mode)
         while batch := list(islice(remaining, REQUEST_ROWS)):
-            _count_valid(batch, place, summary["rows"])
+            stored = 0 if dry_run else summary["rows"]
+            _count_valid(batch, place, stored)
             numbers = [number for number, _ in batch]
             sent = [{"global_tag": tag, **row} for _, row in batch if isinstance(row, dict)]
             sent[0] |= {"comment": comment} if comment else {}
@@ -109,10 +112,10 @@ class Writes:
                 document = self._transport.write("POST", "payload-iovs/insert", sent, query, about=f"tag {tag}")
             except errors.CdbError as error:
                 if not error.document.get("rows"):
-                    error.args = (f"{error}{_stored(summary['rows'], dry_run)}",)
+                    error.args = (f"{error}{_stored(stored)}",)
                     raise
                 found = _faults(error.document["rows"], numbers)
-                raise _faulty(type(error), place, found, self._about(tag), summary["rows"], dry_run) from None
+                raise _faulty(type(error), place, found, self._about(tag), stored) from None
             if refused := document["refused"]:
                 faults += _faults(refused["rows"], numbers) or [(numbers[0], refused["detail"])]
                 kind = errors.InputError if refused["code"] == "invalid_input" else kind
@@ -122,70 +125,52 @@ class Writes:
             if progress:
                 progress(summary["rows"], total)
         if faults:
-            raise _faulty(kind, place, faults, self._about(tag), 0, dry_run)
+            raise _faulty(kind, place, faults, self._about(tag))
         return summary
 
     def create_tag(
         self, name: str, *, description: str = "", comment: str | None = None, dry_run: bool = False
-    ) -> dict[str, Any]:
+    ) -> Document:
         """Create an empty, unlocked global tag."""
         body = {"name": name, "status": "unlocked"} | ({"description": description} if description else {})
         return self._write("POST", "gt", body, comment, dry_run, f"tag {name}")
 
     def create_type(
         self, name: str, *, description: str = "", comment: str | None = None, dry_run: bool = False
-    ) -> dict[str, Any]:
+    ) -> Document:
         """Create a payload type."""
         body = {"name": name} | ({"description": description} if description else {})
         return self._write("POST", "pt", body, comment, dry_run, f"payload type {name}")
 
     def clone(
-        self,
-        source: str,
-        target: str,
-        *,
-        rev: int | None = None,
-        comment: str | None = None,
-        dry_run: bool = False,
-    ) -> dict[str, Any]:
+        self, source: str, target: str, *, rev: int | None = None, comment: str | None = None, dry_run: bool = False
+    ) -> Document:
         """Create an unlocked tag with the contents of another one, also of an earlier revision."""
         path = f"cloneGlobalTag/{segment(source)}/{segment(target)}" + ("" if rev is None else f"?rev={rev}")
         return self._write("POST", path, {}, comment, dry_run, f"tag {source}, clone {target}")
 
-    def set_status(self, tag: str, status: str, *, comment: str | None = None, dry_run: bool = False) -> dict[str, Any]:
+    def set_status(self, tag: str, status: str, *, comment: str | None = None, dry_run: bool = False) -> Document:
         """Change the status of a tag, for example to `locked`. Nothing can be changed any more in a `frozen` tag."""
         path = f"gt_change_status/{segment(tag)}/{segment(status)}"
         return self._write("PUT", path, {}, comment, dry_run, f"tag {tag}")
 
     def set_limits(
-        self,
-        tag: str,
-        limits: Mapping[str, Any],
-        *,
-        comment: str | None = None,
-        dry_run: bool = False,
-    ) -> dict[str, Any]:
+        self, tag: str, limits: Mapping[str, Any], *, comment: str | None = None, dry_run: bool = False
+    ) -> Document:
         """Set the limits of a tag, `closed_until` (a moment) and `largest_major`. None removes a limit."""
         body = dict(limits)
         if body.get("closed_until") is not None:
             body["closed_until"] = list(moment_of(body["closed_until"]))
         return self._write("PUT", f"global-tags/{segment(tag)}/limits", body, comment, dry_run, f"tag {tag}")
 
-    def revert(self, tag: str, revision: int, *, comment: str | None = None, dry_run: bool = False) -> dict[str, Any]:
+    def revert(self, tag: str, revision: int, *, comment: str | None = None, dry_run: bool = False) -> Document:
         """Give a tag the contents that it had at a revision, as a new change."""
         path = f"global-tags/{segment(tag)}/revert"
         return self._write("POST", path, {"revision": revision}, comment, dry_run, f"tag {tag}, revision {revision}")
 
     def clear(
-        self,
-        tag: str,
-        payload_type: str,
-        since: AnyMoment,
-        until: AnyEnd,
-        *,
-        comment: str,
-        dry_run: bool = False,
-    ) -> dict[str, Any]:
+        self, tag: str, payload_type: str, since: AnyMoment, until: AnyEnd, *, comment: str, dry_run: bool = False
+    ) -> Document:
         """Make no payload of a type valid from `since` until `until`. The service requires the reason."""
         body = {
             "global_tag": tag,
@@ -199,7 +184,7 @@ class Writes:
 
     def _write(
         self, method: str, path: str, body: dict[str, Any], comment: str | None, dry_run: bool, about: str
-    ) -> dict[str, Any]:
+    ) -> Document:
         more = ({"comment": comment} if comment else {}) | ({"dry_run": True} if dry_run else {})
         found: dict[str, Any] = self._transport.write(method, path, body | more, about=about)
         return found
@@ -216,7 +201,7 @@ def _count_valid(rows: Iterable[Numbered], place: str, stored: int = 0) -> int:
         if isinstance(row, str):
             faults.append((number, row))
     if faults:
-        raise _faulty(errors.InputError, place, faults, "", stored, dry_run=False)
+        raise _faulty(errors.InputError, place, faults, "", stored)
     return count
 
 
@@ -225,7 +210,7 @@ def _faults(rows: list[dict[str, Any]], numbers: list[int]) -> list[tuple[int, s
 
 
 def _faulty(
-    kind: type[errors.CdbError], place: str, faults: list[tuple[int, str]], about: str, stored: int, dry_run: bool
+    kind: type[errors.CdbError], place: str, faults: list[tuple[int, str]], about: str, stored: int = 0
 ) -> errors.CdbError:
     lines: dict[str, list[int]] = {}
     for number, fault in faults:
@@ -235,7 +220,7 @@ def _faulty(
         for fault, numbers in lines.items()
     ]
     more = f" And {len(shown) - FAULTS_NAMED} other errors." if len(shown) > FAULTS_NAMED else ""
-    more += _stored(stored, dry_run)
+    more += _stored(stored)
     return kind(" ".join(shown[:FAULTS_NAMED]) + more + (f" ({about})" if about else ""))
 
 
@@ -247,5 +232,5 @@ def _add(summary: dict[str, Any], document: Mapping[str, Any], tag: str) -> None
     summary["revision"] = document["revisions"].get(tag, summary["revision"])
 
 
-def _stored(rows: int, dry_run: bool) -> str:
-    return f" The {rows:,} rows before this request are stored." if rows and not dry_run else ""
+def _stored(rows: int) -> str:
+    return f" The {rows:,} rows before this request are stored." if rows else ""
