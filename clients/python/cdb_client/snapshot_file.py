@@ -20,15 +20,18 @@ import json
 import os
 import queue
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 from urllib.parse import quote
 
 from cdb_client.errors import DataError, InputError, NotFoundError, OutsideSnapshotError
-from cdb_client.moments import AFTER_ALL, FIRST, OPEN, Moment, exclusive_end, wire_end
+from cdb_client.moments import FIRST, OPEN, Moment, exclusive_end, wire_end
+from cdb_client.payload import COLUMNS
+from cdb_client.sources import AsOf, Found, Row
 
 APPLICATION_ID, SCHEMA_VERSION = 0x63646273, 1
 # The JSON array of a lookup's row; the sub-select of the URL's prefix is that of a table with few rows.
@@ -37,17 +40,18 @@ ROW = """json_array(list.payload_type, (SELECT text FROM prefix WHERE id = iov.p
     iov.size, iov.major, iov.minor, iov.major_end, iov.minor_end, iov.revision)"""
 CHOSEN = """FROM list WHERE list.tag = :tag
     AND (:types IS NULL OR list.payload_type IN (SELECT value FROM json_each(:types)))"""
-# For each list one descent in the primary key, which ends at the row with the latest start.
+# For each list one descent in the primary key, which ends at the row with the latest start. The result is one row, because
+# threads wait for each other at each row of a result.
 FIND = f"""
-SELECT (
+SELECT group_concat((
     SELECT {ROW} FROM iov WHERE iov.list = list.id AND (iov.major, iov.minor) <= (:major, :minor)
     ORDER BY iov.major DESC, iov.minor DESC LIMIT 1
-) {CHOSEN} ORDER BY list.payload_type"""  # noqa: S608 -- only constants
+)) {CHOSEN}"""  # noqa: S608 -- only constants
 NEXT = f"""
-SELECT (
+SELECT group_concat((
     SELECT json_array(iov.major, iov.minor) FROM iov WHERE iov.list = list.id AND (iov.major, iov.minor) > (:major, :minor)
     ORDER BY iov.major, iov.minor LIMIT 1
-) {CHOSEN}"""  # noqa: S608
+)) {CHOSEN}"""  # noqa: S608
 RANGE = f"""
 SELECT {ROW} FROM list JOIN iov ON iov.list = list.id
 WHERE list.tag = :tag AND (:types IS NULL OR list.payload_type IN (SELECT value FROM json_each(:types)))
@@ -57,8 +61,6 @@ CONTENTS = """
 SELECT major, minor, major_end, minor_end, (SELECT text FROM prefix WHERE id = iov.prefix) || rest, checksum, size, revision
 FROM iov WHERE list = ? ORDER BY major, minor"""
 BATCH = 1000
-
-Row = list[Any]
 
 
 class SnapshotTag(NamedTuple):
@@ -70,12 +72,35 @@ class SnapshotTag(NamedTuple):
     document: dict[str, Any]
     newest_until: str | None
 
-    def is_at(self, rev: int | None, at: str | datetime | None) -> bool:
-        """Whether this is the state of that revision, and the one of that time."""
-        if at is None:
-            return rev in (None, self.revision)
+    def is_at(self, as_of: AsOf | None) -> bool:
+        """Whether this is the state that is asked for: that revision, or the newest one at that time."""
+        if as_of is None:
+            return True
+        if as_of.kind == "rev":
+            return as_of.value == str(self.revision)
         begun = _time(self.document["updated"])
-        return begun <= _time(at) <= max(begun, _time(self.newest_until) if self.newest_until else begun)
+        return begun <= _time(as_of.value) <= max(begun, _time(self.newest_until) if self.newest_until else begun)
+
+
+class _Part(NamedTuple):
+    """A row of a tag, and the part of a window in which a strict lookup returns it; `end` is outside."""
+
+    tag: str
+    row: Row
+    since: Moment
+    end: Moment
+
+
+class _Rows(dict[str, Row]):
+    """The rows of a lookup in a snapshot of some payload types; `check` raises an error for all others."""
+
+    def __init__(self, rows: Iterable[Row], check: Callable[[str], None]) -> None:
+        super().__init__((row[0], row) for row in rows)
+        self._check = check
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self._check(name)
+        return super().get(name, default)
 
 
 class SnapshotFile:
@@ -134,39 +159,47 @@ class SnapshotFile:
         """The names of a tag's payload lists, by payload type in byte order."""
         return self._lists[self.tag(name).id]
 
-    def tag(self, name: str, rev: int | None = None, at: str | datetime | None = None) -> SnapshotTag:
-        """The tag of that name. `rev` or `at`, if given, must be of the state that the snapshot has."""
+    def close(self) -> None:
+        """Close the connections that are idle."""
+        while not self._idle.empty():
+            self._idle.get().close()
+
+    def tag(self, name: str, as_of: AsOf | None = None) -> SnapshotTag:
+        """The tag of that name. `as_of`, if given, must be the state that the snapshot has."""
         found = self._tags.get(name)
         if found is None:
             self._outside(f"no global tag {name!r}; it has {', '.join(self._tags)}")
-        if not found.is_at(rev, at):
-            state = f"at {at}" if rev is None else f"at revision {rev}"
-            self._outside(f"no global tag {name!r} {state}; it has revision {found.revision}")
+        if as_of and not found.is_at(as_of):
+            kind = "revision" if as_of.kind == "rev" else "time"
+            self._outside(f"no global tag {name!r} at {kind} {as_of.value}; it has revision {found.revision}")
         return found
 
-    def find(
-        self,
-        name: str,
-        moment: Moment,
-        *,
-        strict: bool = False,
-        types: Iterable[str] | None = None,
-        rev: int | None = None,
-        at: str | datetime | None = None,
-    ) -> list[Row]:
-        """The rows of a lookup: for each payload type the latest start at or before the moment, by payload type in byte order.
+    def state_of(self, name: str, as_of: AsOf | None) -> dict[str, Any]:
+        """The item of the tag."""
+        return self.tag(name, as_of).document
 
-        With `strict`, rows whose IOV is over are left out. Without `types`, they are all that the snapshot has.
-        """
-        tag = self.tag(name, rev, at)
+    def find(self, name: str, as_of: AsOf | None, moment: Moment) -> Found:
+        """The rows at a moment."""
+        tag = self.tag(name, as_of)
+        self._check_moment(moment)
+        rows = self._find(tag, moment, None)
+        if self.payload_types is None:
+            return Found(tag.revision, {row[0]: row for row in rows})
+        return Found(tag.revision, _Rows(rows, self._check_type))
+
+    def look_up(
+        self, name: str, moment: Moment, *, strict: bool = False, types: Iterable[str] = (), as_of: AsOf | None = None
+    ) -> list[Row]:
+        """The rows of a lookup, by payload type in byte order. Without `types`, they are all that the snapshot has."""
+        tag = self.tag(name, as_of)
         self._check_moment(moment)
         return [row for row in self._find(tag, moment, self._chosen(types)) if not strict or self._end(row) > moment]
 
     def window(
-        self, name: str, moment: Moment, *, strict: bool = False, types: Iterable[str] | None = None
+        self, name: str, moment: Moment, *, strict: bool = False, types: Iterable[str] = ()
     ) -> tuple[Moment, Moment]:
-        """An interval around the moment, inside that of the snapshot, in which `find` returns the same: its first moment and its
-        end as the service writes it."""
+        """An interval around the moment, inside that of the snapshot, in which `look_up` returns the same: its first moment and
+        its end as the service writes it."""
         tag, chosen = self.tag(name), self._chosen(types)
         self._check_moment(moment)
         starts, ends = [self.since], [exclusive_end(self.until, self.mode)]
@@ -177,80 +210,82 @@ class SnapshotFile:
                 ends.append(end)
             elif strict:
                 starts.append(end)
+        asked = {"tag": tag.id, "major": moment.major, "minor": moment.minor, "types": chosen}
         with self.read() as database:
-            asked = {"tag": tag.id, "major": moment.major, "minor": moment.minor, "types": chosen}
-            ends += [Moment(*json.loads(text)) for (text,) in database.execute(NEXT, asked) if text]
+            [(text,)] = database.execute(NEXT, asked)
+        ends += [Moment(*start) for start in json.loads(f"[{text or ''}]")]
         return max(starts), wire_end(min(ends), self.mode)
 
     def range(
         self,
-        name: str,
-        since: Moment | None = None,
-        until: Moment | None = None,
-        *,
-        types: Iterable[str] | None = None,
-        rev: int | None = None,
-        at: str | datetime | None = None,
-    ) -> Iterator[tuple[Row, Moment, Moment]]:
-        """The rows that are valid somewhere in a window, by payload type in byte order, then by start, each with the part of the
-        window in which a strict lookup returns it: its first moment and its end as the service writes it.
-
-        Without `since` or `until`, the window is that of the snapshot.
-        """
-        tag, chosen = self.tag(name, rev, at), self._chosen(types)
+        names: Sequence[str],
+        states: Sequence[AsOf | None],
+        since: Moment | None,
+        until: Moment | None,
+        types: Sequence[str],
+    ) -> Iterator[dict[str, Any]]:
+        """The elements of the service's `payload-iovs/range`. Without `since` or `until`, the window is that of the snapshot."""
+        tags, chosen = [self.tag(name, as_of) for name, as_of in zip(names, states, strict=True)], self._chosen(types)
         since, until = since or self.since, until or self.until
         end = exclusive_end(until, self.mode)
         if end <= since:
             raise InputError(f"The end of a window must be after its beginning (got {since} and {until}).")
-        last = OPEN if end == AFTER_ALL else wire_end(end, "discrete")
         self._check_moment(since)
-        self._check_moment(last)
-        return self._range(tag, since, last, end, chosen)
+        if end > exclusive_end(self.until, self.mode):
+            self._outside(f"no IOVs up to {until}; its window is {self.since} up to {self.until}")
+        return self._elements(tags, since, end, chosen)
 
-    def _range(
-        self, tag: SnapshotTag, since: Moment, last: Moment, end: Moment, chosen: str | None
-    ) -> Iterator[tuple[Row, Moment, Moment]]:
-        before = {row[0]: row for row in self._find(tag, since, chosen) if self._end(row) > since}
-        asked = {"tag": tag.id, "major": since.major, "minor": since.minor, "types": chosen}
-        asked |= {"last_major": last.major, "last_minor": last.minor}
-        with self.read() as database:
-            after = (json.loads(text) for (text,) in database.execute(RANGE, asked))
-            following = next(after, None)
-            for payload_type in self._lists[tag.id]:
-                row = before.get(payload_type)
-                while True:
-                    if row is None and (following is None or following[0] != payload_type):
-                        break
-                    if row is None:
-                        row, following = following, next(after, None)
-                    assert row is not None  # noqa: S101 -- for the type checker
-                    until = min(self._end(row), end)
-                    if following is not None and following[0] == payload_type:
-                        until = min(until, Moment(following[4], following[5]))
-                    yield row, max(Moment(row[4], row[5]), since), wire_end(until, self.mode)
-                    row = None
+    def _elements(
+        self, tags: Sequence[SnapshotTag], since: Moment, end: Moment, chosen: str | None
+    ) -> Iterator[dict[str, Any]]:
+        # The last moment of the window, whatever the mode.
+        last = wire_end(end, "discrete")
+        asked = {"major": since.major, "minor": since.minor, "last_major": last.major, "last_minor": last.minor}
+        for payload_type in sorted({one for tag in tags for one in self._lists[tag.id]}):
+            if chosen is not None and payload_type not in json.loads(chosen):
+                continue
+            only, parts = json.dumps([payload_type]), list[_Part]()
+            for tag in tags:
+                rows = [row for row in self._find(tag, since, only) if self._end(row) > since]
+                with self.read() as database:
+                    found = database.execute(RANGE, asked | {"tag": tag.id, "types": only}).fetchall()
+                rows += [json.loads(text) for (text,) in found]
+                parts = _overlaid(parts, list(self._parts(tag.name, rows, since, end)))
+            for part in parts:
+                yield {
+                    **({"global_tag": part.tag} if len(tags) > 1 else {}),
+                    "payload_type": payload_type,
+                    **dict(zip(COLUMNS[1:], part.row[1:], strict=True)),
+                    "since": list(part.since),
+                    "until": list(wire_end(part.end, self.mode)),
+                }
+
+    def _parts(self, tag: str, rows: list[Row], since: Moment, end: Moment) -> Iterator[_Part]:
+        starts = [Moment(row[4], row[5]) for row in rows]
+        for row, start, following in zip(rows, starts, [*starts[1:], end], strict=True):
+            yield _Part(tag, row, max(start, since), min(self._end(row), following, end))
 
     def _find(self, tag: SnapshotTag, moment: Moment, chosen: str | None) -> list[Row]:
         asked = {"tag": tag.id, "major": moment.major, "minor": moment.minor, "types": chosen}
         with self.read() as database:
-            texts = [text for (text,) in database.execute(FIND, asked) if text]
-        rows: list[Row] = json.loads(f"[{','.join(texts)}]")
-        return rows
+            [(text,)] = database.execute(FIND, asked)
+        return sorted(json.loads(f"[{text or ''}]"), key=itemgetter(0))
 
     def _end(self, row: Row) -> Moment:
         return exclusive_end(Moment(row[6], row[7]), self.mode)
 
-    def _chosen(self, types: Iterable[str] | None) -> str | None:
-        """Payload types as a JSON array, for statements."""
-        if types is None:
-            return None
+    def _chosen(self, types: Iterable[str]) -> str | None:
+        """Payload types as a JSON array, for statements; None for all."""
         chosen = sorted(set(types))
         for name in chosen:
             if name not in self._known:
                 raise NotFoundError(f"There is no payload type {name!r} in the snapshot {self.path}.")
-            if self.payload_types is not None and name not in self.payload_types:
-                self._outside(f"no IOVs of the payload type {name!r}; it has {', '.join(self.payload_types)}")
-        return json.dumps(chosen)
+            self._check_type(name)
+        return json.dumps(chosen) if chosen else None
+
+    def _check_type(self, name: str) -> None:
+        if self.payload_types is not None and name in self._known and name not in self.payload_types:
+            self._outside(f"no IOVs of the payload type {name!r}; it has {', '.join(self.payload_types)}")
 
     def _check_moment(self, moment: Moment) -> None:
         if not self.since <= moment < exclusive_end(self.until, self.mode):
@@ -275,6 +310,26 @@ class SnapshotFile:
             self._idle.put(database)
         except (sqlite3.DatabaseError, ValueError) as error:
             raise DataError(f"The snapshot {self.path} cannot be read, it is damaged or no snapshot: {error}") from None
+
+
+def _overlaid(upper: list[_Part], lower: list[_Part]) -> list[_Part]:
+    """All parts of `upper`, and of `lower` what is outside of them. Both are in order and without overlaps."""
+    found, place = list(upper), 0
+    for part in lower:
+        since = part.since
+        while place < len(upper) and upper[place].end <= since:
+            place += 1
+        while place < len(upper) and upper[place].since < part.end:
+            if since < upper[place].since:
+                found.append(part._replace(since=since, end=upper[place].since))
+            since = upper[place].end
+            if since > part.end:
+                # It may also cover the next one.
+                break
+            place += 1
+        if since < part.end:
+            found.append(part._replace(since=since))
+    return sorted(found, key=attrgetter("since"))
 
 
 def check_format(database: sqlite3.Connection, path: Path) -> None:

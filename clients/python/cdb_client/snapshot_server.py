@@ -18,7 +18,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from cdb_client.errors import CdbError, InputError, NotFoundError, OutsideSnapshotError
 from cdb_client.moments import LARGEST, Moment
 from cdb_client.payload import COLUMNS
-from cdb_client.snapshot_file import Row, SnapshotFile
+from cdb_client.snapshot_file import SnapshotFile
+from cdb_client.sources import AsOf, Row
 
 PREFIX = "/api/cdb_rest/"
 # The fixed segments of paths; the name of a tag or setting follows where there is one.
@@ -114,9 +115,9 @@ class Reads:
         if "" in types:
             raise _invalid(TYPES[0], "The name of a payload type must not be empty.")
         headers = self._state(name, query)
-        rows = self.snapshot.find(name, moment, strict=strict, types=types or None)
+        rows = self.snapshot.look_up(name, moment, strict=strict, types=types)
         if snap or _flag("window", query):
-            since, until = self.snapshot.window(name, moment, strict=strict, types=types or None)
+            since, until = self.snapshot.window(name, moment, strict=strict, types=types)
             headers |= {"CDB-Valid-Since": "{},{}".format(*since), "CDB-Valid-Until": "{},{}".format(*until)}
             if snap:
                 headers["CDB-Canonical-Moment"] = headers["CDB-Valid-Since"]
@@ -164,8 +165,9 @@ class Reads:
         """
         if "rev" in query and "at" in query:
             raise _invalid("at", "rev and at must not be given together.")
-        rev = _number("rev", query["rev"]) if "rev" in query else None
-        tag = self.snapshot.tag(name, rev, query.get("at"))
+        rev = str(_number("rev", query["rev"])) if "rev" in query else None
+        as_of = AsOf("at", query["at"]) if "at" in query else AsOf("rev", rev) if rev is not None else None
+        tag = self.snapshot.tag(name, as_of)
         lasting = rev is not None or tag.document["status"] == "frozen"
         return {"CDB-Revision": str(tag.revision), "Cache-Control": IMMUTABLE if lasting else "public, no-cache"}
 
