@@ -262,7 +262,7 @@ class SnapshotFile:
 
     def _parts(self, tag: str, rows: list[Row], since: Moment, end: Moment) -> Iterator[_Part]:
         starts = [Moment(row[4], row[5]) for row in rows]
-        for row, start, following in zip(rows, starts, [*starts[1:], end], strict=True):
+        for row, start, following in zip(rows, starts, [*starts[1:], end], strict=False):
             yield _Part(tag, row, max(start, since), min(self._end(row), following, end))
 
     def _find(self, tag: SnapshotTag, moment: Moment, chosen: str | None) -> list[Row]:

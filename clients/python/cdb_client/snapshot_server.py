@@ -137,8 +137,8 @@ class Reads:
             {"name": one, "global_tag": name, "payload_type": payload_type}
             for payload_type, one in self.snapshot.lists(name).items()
         ]
-        members = ("id", "name", "author", "created", "updated", "revision")
-        nested = {member: document[member] for member in members if member in document}
+        left_out = ("payload_lists_count", "payload_iov_count", "revision")
+        nested = {member: value for member, value in document.items() if member not in left_out}
         nested |= {"status": status or {"name": document["status"]}, "payload_lists": lists}
         return Reply(200, _compact(nested), headers)
 

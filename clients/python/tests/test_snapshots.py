@@ -1,0 +1,432 @@
+"""Snapshots: their answers are those of the service, without network; creation, damage, and serving."""
+
+import http.client
+import json
+import random
+import re
+import shutil
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from urllib.parse import urlencode
+
+import pytest
+import requests
+
+from cdb_client import snapshot, snapshot_server
+from cdb_client.config import read_config
+from cdb_client.errors import DataError, InputError, NotFoundError, OutsideSnapshotError, UnavailableError
+from cdb_client.moments import FIRST, LARGEST, Moment
+from cdb_client.snapshot_file import SnapshotFile
+from cdb_client.sources import AsOf
+from cdb_client.transport import Transport
+from tests.e2e.conftest import directory
+from tests.e2e.service import JobClient, Service
+
+PREFIX = "/api/cdb_rest/"
+# Names as a database of nopayloaddb may have them.
+TYPES = ["Gain", 'Gäin, "β"', "Noise,x", "Zero", "ΩPED"]
+CHECKSUMS = [
+    "",
+    "d41d8cd98f00b204e9800998ecf8427e",
+    "D41D8CD98F00B204E9800998ECF8427E",
+    "adler32:0a1b2c3d",
+    "0a1b2c3d",
+    "ß",
+]
+URLS = [
+    "a/b/c.root",
+    "plain",
+    "ü/ö 1.root",
+    'q"uo"te/x,y',
+    "back\\slash/z",
+    "http://host/a%20b?x=1",
+    "a/b/",
+    "  lead",
+    "😀/é",
+]
+
+
+@pytest.fixture(scope="session")
+def service():
+    """A service that accepts any names."""
+    with directory() as parent, Service(parent / "data", CDB_NAME_PATTERN="[^/]+").running() as running:
+        yield running
+
+
+def random_rows(seed, types=TYPES[:4]):
+    """Rows with gaps, some under one major number, some with an open end."""
+    draw = random.Random(seed)
+    for name in types:
+        starts = sorted({(draw.choice([0, 3, 4, 900]), draw.randrange(60)) for _ in range(40)})
+        for number, (start, following) in enumerate(zip(starts, [*starts[1:], None], strict=True)):
+            end = following
+            if end is None and draw.random() < 0.5:
+                end = [LARGEST, LARGEST]
+            elif end is None or (draw.random() < 0.4 and end > (start[0], start[1] + 1)):
+                end = [start[0], start[1] + 1]
+            more = {"checksum": draw.choice(CHECKSUMS), "size": draw.choice([0, 1, 2**62])}
+            more |= {"revision": draw.choice(["1", "0012"])} if draw.random() < 0.5 else {}
+            yield name, f"{draw.choice(URLS)}{number if number % 3 else ''}", list(start), list(end), more
+
+
+@pytest.fixture
+def make(server, tmp_path):
+    """Creates a snapshot of tags, and returns its path."""
+
+    def create(*tags, name="one.cdb", address=server, retry_for=60, **options):
+        path = tmp_path / "snapshots" / name
+        path.parent.mkdir(exist_ok=True)
+        snapshot.create(Transport(read_config(address, retry_for=retry_for)), path, tags, **options)
+        return path
+
+    return create
+
+
+def questions(draw, count, tags, moments, types=()):
+    """Random targets of lookups."""
+    for _ in range(count):
+        major, minor = draw.choice(moments) if moments else (draw.choice([0, 3, 4, 5, 900]), draw.randrange(65))
+        query = {"gtName": draw.choice(tags), "majorIOV": major, "minorIOV": minor}
+        query |= draw.choice([{}, {"strict": 1}]) | draw.choice([{}, {}, {"shape": "dict"}])
+        if types:
+            query["payloadType"] = draw.choice(types)
+        yield f"{PREFIX}payloadiovs/?{urlencode(query)}"
+
+
+def answers_of(port, targets, revisions):
+    """The bodies of the service for these targets, each at the revision of its tag."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    found = {}
+    for target in targets:
+        tag = re.search(r"gtName=([^&]*)", target)[1]
+        connection.request("GET", f"{target}&rev={revisions[tag]}")
+        response = connection.getresponse()
+        found[target] = response.read().decode()
+        assert response.status == 200, found[target]
+    return found
+
+
+def revisions_of(path):
+    return {tag["name"]: tag["revision"] for tag in snapshot.info(path)["tags"]}
+
+
+ASK_WITHOUT_NETWORK = """
+import json, socket, sys
+from concurrent.futures import ThreadPoolExecutor
+from cdb_client.snapshot_file import SnapshotFile
+from cdb_client.snapshot_server import Reads
+
+path, answers, port = sys.argv[1:]
+try:
+    socket.create_connection(("127.0.0.1", int(port)))
+except OSError:
+    pass
+else:
+    sys.exit("there is a network")
+try:
+    open(path + "x", "w")
+except OSError:
+    pass
+else:
+    sys.exit("the file system can be written")
+reads = Reads(SnapshotFile(path))
+answers = json.load(open(answers))
+with ThreadPoolExecutor(8) as pool:
+    for target, reply in zip(answers, pool.map(reads.reply, answers)):
+        assert reply.body.decode() == answers[target], (target, reply.body.decode(), answers[target])
+"""
+
+
+def test_2000_answers_are_those_of_the_service_without_network(service, api, make, tmp_path):
+    if subprocess.run(["unshare", "-n", "-m", "true"], check=False, capture_output=True).returncode:
+        pytest.skip("this machine permits no namespaces")
+    first = api.make_tag(list(random_rows(1)))
+    second = api.make_tag(list(random_rows(2, TYPES[1:])), status="frozen")
+    path = make(second, first)
+    draw, tags = random.Random(3), [first, second]
+    targets = [*questions(draw, 1400, tags, ()), *questions(draw, 600, tags, (), ["Gain", "Zero", "Gain,ΩPED"])]
+    answers = tmp_path / "answers.json"
+    answers.write_text(json.dumps(answers_of(service.port, targets, revisions_of(path))))
+    # What happens later is not in the snapshot.
+    api("POST", "payload-iovs/insert", [new_row(first)])
+    ask = [sys.executable, "-c", ASK_WITHOUT_NETWORK, str(path), str(answers), str(service.port)]
+    read_only = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"'
+    command = ["unshare", "-n", "-m", "sh", "-c", read_only, str(path.parent), *ask]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert snapshot.verify(path)["checksum"] == snapshot.info(path)["checksum"]
+
+
+def new_row(tag, payload_type="Gain"):
+    row = {"global_tag": tag, "payload_type": payload_type, "payload_url": "later", "checksum": ""}
+    return row | {"since": [0, 1], "until": [5, 0]}
+
+
+@pytest.mark.parametrize("mode", ["continuous", "discrete"])
+def test_a_window_and_types_have_the_answers_of_the_service_and_no_others(mode, request, fresh, make):
+    service = request.getfixturevalue("service") if mode == "continuous" else fresh(CDB_IOV_MODE=mode).start()
+    api = request.getfixturevalue("api")
+    api.base = service.url
+    address = f"http://127.0.0.1:{service.port}"
+    # At the beginning of the window, the row of Gap has ended, that of On is valid, and that of At starts.
+    rows = [("Gap", "g1", [0, 0], [0, 5]), ("Gap", "g2", [0, 12], [0, 15]), ("On", "o1", [0, 3], [0, 11])]
+    rows += [("At", "a1", [0, 0], [0, 2]), ("At", "a2", [0, 10], [0, 30]), ("Old", "x", [0, 0], [0, 1])]
+    rows += [("Gap", "g3", [0, 20], [0, 21]), ("Later", "l", [0, 30], [0, 31])]
+    tag = api.make_tag(rows)
+    path = make(tag, address=address, since=Moment(0, 10), until=Moment(0, 20), name="window.cdb")
+    found, last = SnapshotFile(path), 20 if mode == "discrete" else 19
+    targets = list(questions(random.Random(4), 200, [tag], [(0, minor) for minor in range(10, last + 1)]))
+    reads = snapshot_server.Reads(found)
+    for target, body in answers_of(service.port, targets, revisions_of(path)).items():
+        assert reads.reply(target).body.decode() == body, target
+    for moment in (Moment(0, 9), Moment(0, last + 1), FIRST, Moment(LARGEST, LARGEST)):
+        with pytest.raises(OutsideSnapshotError, match="its window is"):
+            found.find(tag, None, moment)
+    assert list(found.range([tag], [None], None, None, ())) == api(
+        "GET", "payload-iovs/range", gtName=tag, since="0,10", until="0,20"
+    )
+    snapshot.verify(path)
+
+    few = SnapshotFile(make(tag, address=address, types=["Gap", "On"], name="types.cdb"))
+    rows = few.find(tag, None, Moment(0, 13)).rows
+    assert list(rows) == ["Gap", "On"] and rows.get("Gap")[1] == "g2"
+    with pytest.raises(OutsideSnapshotError, match="payload type 'At'"):
+        rows.get("At")
+    with pytest.raises(OutsideSnapshotError, match="payload type 'At'"):
+        few.look_up(tag, Moment(0, 13), types=["At"])
+    with pytest.raises(NotFoundError, match="no payload type 'Nix'"):
+        few.look_up(tag, Moment(0, 13), types=["Nix"])
+    with pytest.raises(NotFoundError, match="no payload type 'Nix'"):
+        make(tag, address=address, types=["Nix"], name="nix.cdb")
+    assert not list(path.parent.glob("nix*"))
+
+
+def test_ranges_and_overlays_are_those_of_the_service(api, make):
+    base, patch = api.make_tag(list(random_rows(5))), api.make_tag(list(random_rows(6, TYPES[2:])))
+    found = SnapshotFile(make(base, patch))
+    for names in ([base], [patch], [patch, base], [base, patch]):
+        for since, until in ((None, None), (Moment(3, 5), Moment(4, 20)), (Moment(0, 30), Moment(LARGEST, LARGEST))):
+            window = {name: f"{at[0]},{at[1]}" for name, at in (("since", since), ("until", until)) if at}
+            expected = api("GET", "payload-iovs/range", gtName=names, **window)
+            assert list(found.range(names, [None] * len(names), since, until, ())) == expected
+    assert {part["payload_type"] for part in found.range([base], [None], None, None, ["Zero"])} == {"Zero"}
+
+
+def test_other_tags_revisions_and_times_are_outside(api, make):
+    tag = api.make_tag(list(random_rows(7, ["Gain"])))
+    before = api("GET", f"globalTag/{tag}", light="")
+    api("POST", "payload-iovs/insert", [new_row(tag)])
+    past, present = SnapshotFile(make(tag, revs=[before["revision"]])), SnapshotFile(make(tag, name="two.cdb"))
+    assert past.state_of(tag, None) == api("GET", f"globalTag/{tag}", light="", rev=before["revision"])
+    assert present.tag(tag).revision == before["revision"] + 1
+    assert past.find(tag, AsOf("rev", str(before["revision"])), Moment(4, 0)).revision == before["revision"]
+    assert past.tag(tag, AsOf("at", before["updated"])) and present.tag(
+        tag, AsOf("at", present.tag(tag).document["updated"])
+    )
+    for name, as_of in ((tag, AsOf("rev", "999")), (tag, AsOf("at", "2001-01-01")), ("other", None)):
+        with pytest.raises(OutsideSnapshotError, match=str(past.path)):
+            past.find(name, as_of, Moment(4, 0))
+    assert SnapshotFile(make(tag, at=before["updated"], name="at.cdb")).tag(tag).revision == before["revision"]
+
+
+CREATE = """
+import os, sys
+from cdb_client import snapshot
+from cdb_client.config import read_config
+from cdb_client.transport import Transport
+
+calls = []
+def progress(done, total):
+    # The fourth call: the first payload type is stored, and rows of the second one are being stored.
+    calls.append(done)
+    if len(calls) == 4:
+        os.kill(os.getpid(), 9)
+snapshot.create(Transport(read_config(sys.argv[1])), sys.argv[2], sys.argv[3:], progress=progress)
+"""
+
+
+def test_a_killed_creation_leaves_no_file_and_is_continued(server, api, make, tmp_path):
+    tag = api.make_tag(list(random_rows(8)))
+    complete = make(tag, name="complete.cdb")
+    path = complete.with_name("killed.cdb")
+    killed = subprocess.run([sys.executable, "-c", CREATE, server, path, tag], check=False)
+    part = path.with_name("killed.cdb.part")
+    assert killed.returncode == -signal.SIGKILL and not path.exists() and part.exists()
+    api("POST", "payload-iovs/insert", [new_row(tag)])
+    with pytest.raises(DataError, match="not complete"):
+        SnapshotFile(part)
+    with pytest.raises(InputError, match=r"other arguments.*--restart"):
+        make(tag, name="killed.cdb", types=["Gain"])
+    done = []
+    resumed = make(tag, name="killed.cdb", progress=lambda rows, total: done.append((rows, total)))
+    assert done[0][0] > 0 and done[-1][0] == done[-1][1] == 160 - duplicates(complete)
+    assert snapshot.verify(resumed)["checksum"] == snapshot.verify(complete)["checksum"]
+    assert sorted(one.name for one in path.parent.iterdir()) == ["complete.cdb", "killed.cdb"]
+    with pytest.raises(InputError, match="exists already"):
+        make(tag, name="killed.cdb")
+    part.write_bytes(b"something else" * 100)
+    with pytest.raises((InputError, DataError), match="killed2"):
+        part.rename(part.with_name("killed2.cdb.part"))
+        make(tag, name="killed2.cdb")
+    assert revisions_of(make(tag, name="killed2.cdb", restart=True))[tag] == revisions_of(complete)[tag] + 1
+
+
+def duplicates(path):
+    return 160 - snapshot.info(path)["tags"][0]["payload_iovs"]
+
+
+@contextmanager
+def cutting(port, cuts):
+    """A proxy that cuts the connections of the first exports after some bytes. Yields its address."""
+    left = [cuts]
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def forward(client):
+        with client, socket.create_connection(("127.0.0.1", port)) as upstream:
+            head = b""
+            while not head.endswith(b"\r\n\r\n"):
+                if not (received := client.recv(65536)):
+                    return
+                head += received
+            upstream.sendall(head.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+            limit = 2**60
+            if b"/export?" in head and left[0]:
+                left[0], limit = left[0] - 1, 1500
+            while limit and (received := upstream.recv(min(limit, 65536))):
+                client.sendall(received)
+                limit -= len(received)
+
+    def accept():
+        while True:
+            try:
+                client, _ = listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=forward, args=(client,), daemon=True).start()
+
+    thread = threading.Thread(target=accept, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
+    thread.join()
+
+
+def test_broken_connections_are_repeated_and_finally_reported(service, api, make):
+    tag = api.make_tag(list(random_rows(9)))
+    with cutting(service.port, 2) as address:
+        repeated = make(tag, address=address)
+    assert snapshot.verify(repeated)["checksum"] == snapshot.info(make(tag, name="two.cdb"))["checksum"]
+    with cutting(service.port, 10**6) as address, pytest.raises(UnavailableError, match="continues it"):
+        make(tag, address=address, name="never.cdb", retry_for=1)
+    assert [one.name for one in repeated.parent.glob("never*")] == ["never.cdb.part"]
+
+
+def test_damage_and_other_versions_are_reported(api, make, tmp_path):
+    path = make(api.make_tag(list(random_rows(10))))
+    content = path.read_bytes()
+    place = content.index("ü/ö 1.root"[-6:].encode())
+    damaged = tmp_path / "damaged.cdb"
+    for changed in (
+        content[:place] + b"9" + content[place + 1 :],
+        content.replace(b'"created"', b'"creatod"'),
+        content[: len(content) // 2],
+        content.replace(b"CREATE TABLE iov", b"CREATE TABLE iow"),
+        b"SQLite format 3\0" + bytes(100),
+        b"",
+    ):
+        assert changed != content
+        damaged.write_bytes(changed)
+        with pytest.raises(DataError, match=re.escape(str(damaged))):
+            snapshot.verify(damaged)
+    shutil.copy(path, damaged)
+    with sqlite3.connect(damaged) as database:
+        database.execute("PRAGMA user_version = 2")
+    with pytest.raises(DataError, match=r"schema version 2.*update cdb-client"):
+        SnapshotFile(damaged)
+    with pytest.raises(NotFoundError, match="no snapshot"):
+        SnapshotFile(tmp_path / "nowhere")
+
+
+def get(address, **options):
+    return requests.get(address, timeout=60, **options)
+
+
+@contextmanager
+def serving(path):
+    with snapshot_server.make_server(path, 0) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
+
+
+def test_a_served_snapshot_answers_existing_clients(service, api, make):
+    tag = api.make_tag(list(random_rows(11)), status="locked")
+    with serving(make(tag)) as port:
+        ours, theirs = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{service.port}"
+        job, lookup = JobClient(port), f"payloadiovs/?gtName={tag}&majorIOV=3&minorIOV=20"
+        # What the C++ client and that of Belle II read.
+        assert job.get("globalTags") == [
+            item for item in JobClient(service.port).get("globalTags") if item["name"] == tag
+        ]
+        assert job.get(f"globalTag/{tag}")["status"]["name"] == "locked"
+        lists, shapes = (
+            f"gtPayloadLists/{tag}",
+            [f"{lookup}&shape=dict", lookup.replace("payloadiovs", "payload-iovs/query")],
+        )
+        paths = ["gtstatus", "global-tags/statuses", "pt", "payload-types/", f"global-tags/{tag}/payload-lists/", lists]
+        for path in [*paths, "user_settings/CDB_PAYLOAD_BASE_URL", "settings/CDB_IOV_MODE/", *shapes]:
+            assert get(f"{ours}{PREFIX}{path}").content == get(f"{theirs}{PREFIX}{path}").content
+        for path in ("/health/live", "/health/ready"):
+            assert get(ours + path).content == get(theirs + path).content
+        for path in (f"{lookup}&snap=1", f"{lookup}&strict&snap=1"):
+            found, expected = get(f"{ours}{PREFIX}{path}"), get(f"{theirs}{PREFIX}{path}")
+            for name in ("CDB-Revision", "CDB-Valid-Since", "CDB-Valid-Until", "CDB-Canonical-Moment", "Content-Type"):
+                assert found.headers[name] == expected.headers[name]
+            assert found.content == expected.content
+        pinned = get(f"{ours}{PREFIX}{lookup}&rev={found.headers['CDB-Revision']}")
+        assert "immutable" in pinned.headers["Cache-Control"] and "no-cache" in found.headers["Cache-Control"]
+        unchanged = get(pinned.url, headers={"If-None-Match": pinned.headers["ETag"]})
+        assert (unchanged.status_code, unchanged.content) == (304, b"")
+        head = requests.head(pinned.url, timeout=60)
+        assert head.headers["Content-Length"] == str(len(pinned.content))
+
+
+def test_a_served_snapshot_refuses_what_it_does_not_have(api, make):
+    tag = api.make_tag([("Gain", "u", [1, 0], [9, 0])])
+    moment = "majorIOV=3&minorIOV=0"
+    with serving(make(tag, since=Moment(2, 0))) as port:
+        job = JobClient(port)
+        for method, path, status, code in (
+            ("GET", f"payloadiovs/?gtName=nix&{moment}", 404, "outside_snapshot"),
+            ("GET", f"payloadiovs/?gtName={tag}&majorIOV=1&minorIOV=9", 404, "outside_snapshot"),
+            ("GET", f"payloadiovs/?gtName={tag}&{moment}&rev=99", 404, "outside_snapshot"),
+            ("GET", f"payloadiovs/?gtName={tag}&{moment}&payloadType=Nix", 404, "payload_type_not_found"),
+            ("GET", f"payloadiovs/?gtName={tag}&gtName={tag}&{moment}", 400, "invalid_input"),
+            ("GET", f"payloadiovs/?gtName={tag}&majorIOV=-1&minorIOV=0", 400, "invalid_input"),
+            ("GET", f"payloadiovs/?gtName={tag}&majorIOV=1", 400, "invalid_input"),
+            ("GET", f"payloadiovs/?gtName={tag}&{moment}&at=yesterday", 400, "invalid_input"),
+            ("GET", f"payloadiovs/?gtName={tag}&{moment}&dry_run=1", 400, "unknown_parameter"),
+            ("GET", "globalTags?strict=1", 400, "unknown_parameter"),
+            ("GET", "globalTag/no%20such", 404, "outside_snapshot"),
+            ("GET", "user_settings/CDB_SECRET_KEY", 404, "setting_not_found"),
+            ("GET", "piov", 404, "route_not_found"),
+            ("POST", "gt", 405, "method_not_allowed"),
+            ("PUT", "pl_attach", 405, "method_not_allowed"),
+            ("DELETE", f"deleteGlobalTag/{tag}", 405, "method_not_allowed"),
+        ):
+            found, error = job.call(method, path, {} if method == "POST" else ...)
+            assert (found, error["code"]) == (status, code), path
+        with socket.create_connection(("127.0.0.1", port)) as raw:
+            raw.sendall(f"GET {PREFIX}globalTag/ä b HTTP/1.1\r\n\r\nnonsense\r\n\r\n".encode())
+            response = b""
+            while received := raw.recv(65536):
+                response += received
+        assert "'ä b'".encode() in response and b"malformed_request" in response and b"<" not in response
