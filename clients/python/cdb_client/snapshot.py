@@ -113,7 +113,7 @@ def create(
         part.rename(path)
     except (sqlite3.Error, OSError) as error:
         raise (InputError if isinstance(error, OSError | sqlite3.OperationalError) else DataError)(
-            f"{part} cannot be written: {error}. Delete it if it is damaged."
+            f"{part} cannot be written: {error}. If it is damaged, delete it, or use --restart."
         ) from None
     return info(path)
 
@@ -200,7 +200,8 @@ class _Creation:
                 self._record(arguments)
             self._database.execute("COMMIT")
         except BaseException:
-            self._database.execute("ROLLBACK")
+            if self._database.in_transaction:
+                self._database.execute("ROLLBACK")
             if is_new:
                 self._part.unlink()
             raise
@@ -309,6 +310,7 @@ class _Creation:
                         f"The connection broke again and again ({error}); gave up after {allowed:g} s. Create the snapshot "
                         f"again, which continues it ({self._transport.config.server}, {about})."
                     ) from None
+                self._transport.announce(f"the connection broke ({error}); trying again for {allowed:g} s")
                 time.sleep(pause)
                 wait = min(2 * wait, LONGEST_WAIT_SECONDS)
             except BaseException:
@@ -318,7 +320,9 @@ class _Creation:
                 return rows
 
     def _roll_back(self) -> None:
-        self._database.execute("ROLLBACK")
+        # After some errors, such as a full disk, SQLite has done it.
+        if self._database.in_transaction:
+            self._database.execute("ROLLBACK")
         self._read_prefixes()
 
     def _read_prefixes(self) -> None:

@@ -209,7 +209,9 @@ class _Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET  # noqa: N815 -- names of the base class
 
     def _refuse(self) -> None:
-        # The body of the request is not read.
+        # A body that was not read would break the connection before the client has read the response.
+        length = self.headers.get("Content-Length", "")
+        self.rfile.read(min(int(length), 2**20) if length.isdigit() else 0)
         self.close_connection = True
         detail = f'Method "{self.command}" not allowed: this is a snapshot, which can only be read.'
         reply = RequestError(405, "method_not_allowed", detail).reply
