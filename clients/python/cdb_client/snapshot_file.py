@@ -138,8 +138,9 @@ class SnapshotFile:
         self._known = {one["name"] for one in self.meta["types"]} | {payload_type for _, payload_type, _ in lists}
 
     def tags(self) -> list[dict[str, Any]]:
-        """The items of the global tags, by name."""
-        return [tag.document for tag in self._tags.values()]
+        """The items of the global tags, by name. As in the list of the service, they are without limits."""
+        limits = ("closed_until", "largest_major")
+        return [{key: value for key, value in tag.document.items() if key not in limits} for tag in self._tags.values()]
 
     def types(self) -> list[dict[str, Any]]:
         """The payload types of the service when the snapshot was begun."""

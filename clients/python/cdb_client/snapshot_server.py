@@ -125,7 +125,7 @@ class Reads:
 
     def _tags(self, *_: Any) -> Reply:
         items = sorted(self.snapshot.tags(), key=lambda item: int(item["id"]))
-        return Reply(200, _compact([_item(item) for item in items]), {"Cache-Control": "public, no-cache"})
+        return Reply(200, _compact(items), {"Cache-Control": "public, no-cache"})
 
     def _tag(self, name: str, query: Mapping[str, str], _: Any) -> Reply:
         headers = self._state(name, query)
@@ -295,11 +295,6 @@ def _route(path: str) -> tuple[str, str]:
             ):
                 return kind, next((segment for one, segment in zip(pattern, segments, strict=True) if one is None), "")
     raise RequestError(404, "route_not_found", f"There is nothing at {path!r} in a snapshot.")
-
-
-def _item(document: Mapping[str, Any]) -> dict[str, Any]:
-    """A tag in a list of tags: without its limits."""
-    return {name: value for name, value in document.items() if name not in ("closed_until", "largest_major")}
 
 
 def _number(name: str, text: str | None) -> int:
