@@ -213,6 +213,12 @@ class _Creation:
         self._meta = {name: json.loads(value) for name, value in self._database.execute("SELECT name, value FROM meta")}
         if self._meta["arguments"] != arguments:
             raise InputError(f"{self._part} is an unfinished snapshot that was begun with other arguments. {advice}")
+        if not is_new:
+            for name, revision, document in self._database.execute("SELECT name, revision, document FROM tag"):
+                if self._document(name, revision) != document:
+                    raise InputError(
+                        f"Revision {revision} of tag {name} was another when {self._part} was begun. {advice}"
+                    )
         self._read_prefixes()
 
     def _record(self, arguments: Mapping[str, Any]) -> None:
@@ -255,10 +261,8 @@ class _Creation:
             rev = int(response.json()["revision"])
             date = response.headers.get("date")
             until = at or (parsedate_to_datetime(date).isoformat() if date else None)
-        query = [("rev", str(rev))]
-        document = self._transport.get(f"globalTag/{segment(name)}", [("light", "1"), *query], about=about).body
-        lists = self._transport.get(f"gtPayloadLists/{segment(name)}", query, about=about).json()
-        columns = (name, rev, document.decode(), until)
+        lists = self._transport.get(f"gtPayloadLists/{segment(name)}", [("rev", str(rev))], about=about).json()
+        columns = (name, rev, self._document(name, rev), until)
         tag = self._database.execute(
             "INSERT INTO tag (name, revision, document, newest_until) VALUES (?, ?, ?, ?)", columns
         )
@@ -267,6 +271,11 @@ class _Creation:
             [(tag.lastrowid, *one) for one in sorted(lists.items()) if types is None or one[0] in types],
         )
         return set(lists)
+
+    def _document(self, name: str, revision: int) -> str:
+        """The item of a tag at a revision, as the service sends it."""
+        query = [("light", "1"), ("rev", str(revision))]
+        return self._transport.get(f"globalTag/{segment(name)}", query, about=f"tag {name}").body.decode()
 
     def fill(self, progress: Progress) -> None:
         """Store the IOVs of the lists that are not stored yet."""
