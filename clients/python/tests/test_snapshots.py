@@ -26,6 +26,7 @@ from cdb_client.sources import AsOf
 from cdb_client.transport import Transport
 from tests.e2e.conftest import directory
 from tests.e2e.service import JobClient, Service
+from tests.e2e.test_clients import CppClient
 
 PREFIX = "/api/cdb_rest/"
 # Names as a database of nopayloaddb may have them.
@@ -301,10 +302,11 @@ def test_a_served_snapshot_answers_existing_clients(service, api, make):
     tag = api.make_tag(list(random_rows(11)), status="locked")
     with serving(make(tag)) as port:
         ours, theirs = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{service.port}"
-        job, lookup = JobClient(port), f"payloadiovs/?gtName={tag}&majorIOV=3&minorIOV=20"
-        # What the C++ client and that of Belle II read.
+        job, lookup = CppClient(port), f"payloadiovs/?gtName={tag}&majorIOV=3&minorIOV=20"
+        assert job.payloads(tag, 3, 20) == CppClient(service.port).payloads(tag, 3, 20) != {}
         tags = JobClient(service.port).get("globalTags")
         assert job.get("globalTags") == [item for item in tags if item["name"] == tag]
+        # What the client of Belle II reads of a tag.
         assert job.get(f"globalTag/{tag}")["status"]["name"] == "locked"
         lookups = [lookup, f"{lookup}&shape=dict", lookup.replace("payloadiovs", "payload-iovs/query")]
         paths = ["gtstatus", "global-tags/statuses", "pt", "payload-types/", "user_settings/CDB_PAYLOAD_BASE_URL"]
