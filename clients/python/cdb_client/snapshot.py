@@ -154,11 +154,8 @@ def verify(path: str | Path, progress: Progress = lambda done, total: None) -> d
             done += rows
             progress(done, total)
         [(iovs,)] = database.execute("SELECT count(*) FROM iov")
-        if (contents_checksum(database), meta_checksum(database), iovs) != (
-            found.meta["checksum"],
-            found.meta["meta_checksum"],
-            total,
-        ):
+        computed = (contents_checksum(database), meta_checksum(database), iovs)
+        if computed != (found.meta["checksum"], found.meta["meta_checksum"], total):
             raise DataError(f"The snapshot {path} is damaged: its checksum does not match.")
     return info(path)
 
