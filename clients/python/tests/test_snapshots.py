@@ -1,5 +1,6 @@
 """Snapshots: their answers are those of the service, without network; creation, damage, and serving."""
 
+import itertools
 import json
 import random
 import re
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import threading
 from contextlib import contextmanager
+from functools import partial
 from urllib.parse import urlencode
 
 import pytest
@@ -24,6 +26,7 @@ from cdb_client.moments import FIRST, LARGEST, Moment
 from cdb_client.snapshot_file import SnapshotFile
 from cdb_client.sources import AsOf
 from cdb_client.transport import Transport
+from clients.python.tests.conftest import Api
 from tests.e2e.conftest import directory
 from tests.e2e.service import JobClient, Service
 from tests.e2e.test_clients import CppClient
@@ -137,11 +140,10 @@ def new_row(tag):
 
 
 @pytest.mark.parametrize("mode", ["continuous", "discrete"])
-def test_a_window_and_types_have_the_answers_of_the_service_and_no_others(mode, request, fresh, make):
-    service = request.getfixturevalue("service") if mode == "continuous" else fresh(CDB_IOV_MODE=mode).start()
-    api = request.getfixturevalue("api")
-    api.base = service.url
+def test_a_window_and_types_have_the_answers_of_the_service_and_no_others(mode, service, fresh, make):
+    service = service if mode == "continuous" else fresh(CDB_IOV_MODE=mode).start()
     address = f"http://127.0.0.1:{service.port}"
+    api = Api(address)
     # At the beginning of the window, the row of Gap has ended, that of On is valid, and that of At starts.
     rows = [("Gap", "g1", [0, 0], [0, 5]), ("Gap", "g2", [0, 12], [0, 15]), ("On", "o1", [0, 3], [0, 11])]
     rows += [("At", "a1", [0, 0], [0, 2]), ("At", "a2", [0, 10], [0, 30]), ("Old", "x", [0, 0], [0, 1])]
@@ -161,23 +163,30 @@ def test_a_window_and_types_have_the_answers_of_the_service_and_no_others(mode, 
     few = SnapshotFile(make(tag, address=address, types=["Gap", "On"], name="types.cdb"))
     rows = few.find(tag, None, Moment(0, 13)).rows
     assert list(rows) == ["Gap", "On"] and rows.get("Gap")[1] == "g2"
-    for ask in (lambda: rows.get("At"), lambda: few.look_up(tag, Moment(0, 13), types=["At"])):
-        with pytest.raises(OutsideSnapshotError, match="payload type 'At'"):
-            ask()
+    with pytest.raises(OutsideSnapshotError, match="payload type 'At'"):
+        rows.get("At")
     with pytest.raises(NotFoundError, match="no payload type 'Nix'"):
         make(tag, address=address, types=["Nix"], name="nix.cdb")
     assert not list(path.parent.glob("nix*"))
 
 
-def test_ranges_and_overlays_are_those_of_the_service(api, make):
+def test_the_client_reads_a_snapshot_as_the_service(server, api, make):
+    client = pytest.importorskip("cdb_client.client").Client
     base, patch = api.make_tag(list(random_rows(5))), api.make_tag(list(random_rows(6, TYPES[2:])))
-    found = SnapshotFile(make(base, patch))
-    for names in ([base], [patch], [patch, base], [base, patch]):
-        for since, until in ((None, None), (Moment(3, 5), Moment(4, 20)), (Moment(0, 30), Moment(LARGEST, LARGEST))):
-            window = {name: f"{at[0]},{at[1]}" for name, at in (("since", since), ("until", until)) if at}
-            expected = api("GET", "payload-iovs/range", gtName=names, **window)
-            assert list(found.range(names, [None] * len(names), since, until, ())) == expected
-    assert {part["payload_type"] for part in found.range([base], [None], None, None, ["Zero"])} == {"Zero"}
+    moments, windows = (
+        [(0, 0), (3, 20), (3, 41), (4, 7), (900, 30)],
+        [{}, {"since": "3,5", "until": "4,20"}, {"since": "0,30"}],
+    )
+    with client(snapshot=make(base, patch)) as offline, client(server) as online:
+        assert offline.tags() == [item for item in online.tags() if item["name"] in (base, patch)]
+        assert (offline.mode, offline.types()) == (online.mode, online.types())
+        for names in ([base], [patch], [patch, base], [base, patch]):
+            tags = offline.tag(*names), online.tag(*names)
+            for moment, strict in itertools.product(moments, (False, True)):
+                found, expected = (tag.resolve(moment, strict=strict) for tag in tags)
+                assert (dict(found), found.revisions) == (dict(expected), expected.revisions)
+            for window, types in itertools.product(windows, ([], ["Zero"])):
+                assert tags[0].iovs(*types, **window) == tags[1].iovs(*types, **window)
 
 
 def test_other_tags_revisions_and_times_are_outside(api, make):
@@ -280,27 +289,17 @@ def test_damage_and_other_versions_are_reported(api, make, tmp_path):
         with pytest.raises(DataError, match=re.escape(str(damaged))):
             snapshot.verify(damaged)
     shutil.copy(path, damaged)
-    with sqlite3.connect(damaged) as database:
-        database.execute("PRAGMA user_version = 2")
+    sqlite3.connect(damaged, isolation_level=None).execute("PRAGMA user_version = 2")
     with pytest.raises(DataError, match=r"schema version 2.*update cdb-client"):
         SnapshotFile(damaged)
     with pytest.raises(NotFoundError, match="no snapshot"):
         SnapshotFile(tmp_path / "nowhere")
 
 
-def get(address, **options):
-    return requests.get(address, timeout=60, **options)
-
-
-@contextmanager
-def serving(path):
-    with snapshot_server.make_server(path, 0) as server, in_thread(server):
-        yield server.server_port
-
-
 def test_a_served_snapshot_answers_existing_clients(service, api, make):
     tag = api.make_tag(list(random_rows(11)), status="locked")
-    with serving(make(tag)) as port:
+    with snapshot_server.make_server(make(tag), 0) as server, in_thread(server):
+        port, get = server.server_port, partial(requests.get, timeout=60)
         ours, theirs = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{service.port}"
         job, lookup = CppClient(port), f"payloadiovs/?gtName={tag}&majorIOV=3&minorIOV=20"
         assert job.payloads(tag, 3, 20) == CppClient(service.port).payloads(tag, 3, 20) != {}
@@ -329,8 +328,8 @@ def test_a_served_snapshot_answers_existing_clients(service, api, make):
 def test_a_served_snapshot_refuses_what_it_does_not_have(api, make):
     tag = api.make_tag([("Gain", "u", [1, 0], [9, 0])])
     moment = "majorIOV=3&minorIOV=0"
-    with serving(make(tag, since=Moment(2, 0))) as port:
-        job = JobClient(port)
+    with snapshot_server.make_server(make(tag, since=Moment(2, 0)), 0) as server, in_thread(server):
+        job = JobClient(server.server_port)
         for method, path, status, code in (
             ("GET", f"payloadiovs/?gtName=nix&{moment}", 404, "outside_snapshot"),
             ("GET", f"payloadiovs/?gtName={tag}&majorIOV=1&minorIOV=9", 404, "outside_snapshot"),
@@ -349,7 +348,7 @@ def test_a_served_snapshot_refuses_what_it_does_not_have(api, make):
         ):
             found, error = job.call(method, path, {} if method == "POST" else ...)
             assert (found, error["code"]) == (status, code), path
-        with socket.create_connection(("127.0.0.1", port)) as raw, raw.makefile() as received:
+        with socket.create_connection(server.server_address) as raw, raw.makefile() as received:
             raw.sendall(f"GET {PREFIX}globalTag/ä b HTTP/1.1\r\n\r\nnonsense\r\n\r\n".encode())
             response = received.read()
         assert "'ä b'" in response and "malformed_request" in response and "<" not in response
