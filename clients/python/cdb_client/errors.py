@@ -33,6 +33,12 @@ class NotFoundError(CdbError):
     exit_code = 4
 
 
+class MissingPayloadError(NotFoundError, KeyError):
+    """The result of a lookup has no payload of this type. It is a `KeyError` too, so that `get` of a mapping works."""
+
+    __str__ = Exception.__str__
+
+
 class RefusedError(CdbError):
     """The status of the tag, one of its limits, or existing data forbid the write. Nothing was stored."""
 

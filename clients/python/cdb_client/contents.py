@@ -1,0 +1,124 @@
+"""What is known of a global tag in one state: the rows of a lookup in stretches of moments."""
+
+import json
+import zlib
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from cdb_client.moments import AFTER_ALL, FIRST, Moment
+from cdb_client.sources import Row
+
+# A smaller stretch is stored without compression, which takes longer than to read it.
+COMPRESSED_BYTES = 100_000
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """All rows that lookups return at the moments from `since` (inclusive) to `until` (exclusive).
+
+    `base` are the rows of the lookup at `since`, and `changes` those that start later, ordered by payload type, then by start.
+    `changes` may also have rows of `base` again.
+    """
+
+    since: Moment
+    until: Moment
+    base: Sequence[Row]
+    changes: Sequence[Row] = ()
+
+    @cached_property
+    def by_type(self) -> Mapping[str, tuple[list[tuple[int, int]], list[Row]]]:
+        """For each payload type the starts of its rows, in order, and the rows."""
+        found: dict[str, tuple[list[tuple[int, int]], list[Row]]] = {}
+        for rows in (self.base, self.changes):
+            for row in rows:
+                starts, own = found.setdefault(row[0], ([], []))
+                start = (row[4], row[5])
+                if not starts or start > starts[-1]:
+                    starts.append(start)
+                    own.append(row)
+        return found
+
+    def rows_at(self, moment: Moment) -> Mapping[str, Row]:
+        """The row of each payload type at a moment of the stretch."""
+        return _Rows(self, moment)
+
+    def encode(self, version: str) -> bytes:
+        """The stretch of this version of a tag as bytes, with a checksum."""
+        data = json.dumps([version, self.since, self.until, self.base, self.changes], separators=(",", ":")).encode()
+        return zlib.compress(data, 1 if len(data) > COMPRESSED_BYTES else 0)
+
+    @classmethod
+    def decode(cls, data: bytes) -> tuple[str, "Stretch"]:
+        """The version and the stretch. Raises `ValueError` or `zlib.error` if the bytes are damaged."""
+        version, since, until, base, changes = json.loads(zlib.decompress(data))
+        return version, cls(Moment(*since), Moment(*until), base, changes)
+
+
+class _Rows(Mapping[str, Row]):
+    """The rows at a moment, which are found when they are asked for."""
+
+    __slots__ = ("_by_type", "_moment")
+
+    def __init__(self, stretch: Stretch, moment: Moment) -> None:
+        self._by_type, self._moment = stretch.by_type, moment
+
+    def get(self, payload_type: str, default: Any = None) -> Any:
+        found = self._by_type.get(payload_type)
+        if found is None:
+            return default
+        place = bisect_right(found[0], self._moment)
+        return found[1][place - 1] if place else default
+
+    def __getitem__(self, payload_type: str) -> Row:
+        row: Row | None = self.get(payload_type)
+        if row is None:
+            raise KeyError(payload_type)
+        return row
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self._by_type if self.get(name) is not None)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+class Stretches:
+    """Stretches without overlaps, by their starts. Several threads may read them while one adds to them."""
+
+    def __init__(self) -> None:
+        self._index: tuple[list[Moment], list[Stretch]] = ([], [])
+
+    def at(self, moment: Moment) -> Stretch | None:
+        """The stretch with this moment."""
+        starts, stretches = self._index
+        place = bisect_right(starts, moment)
+        if place and moment < stretches[place - 1].until:
+            return stretches[place - 1]
+        return None
+
+    def gap(self, moment: Moment) -> tuple[Moment, Moment]:
+        """The moments around one that is in no stretch: from the end of a stretch to the start of the next one."""
+        starts, stretches = self._index
+        place = bisect_right(starts, moment)
+        return (stretches[place - 1].until if place else FIRST), (starts[place] if place < len(starts) else AFTER_ALL)
+
+    def ending_at(self, moment: Moment) -> Stretch | None:
+        """The stretch that ends at a moment."""
+        starts, stretches = self._index
+        place = bisect_right(starts, moment)
+        return stretches[place - 1] if place and stretches[place - 1].until == moment else None
+
+    def add(self, new: Stretch) -> None:
+        """Add a stretch; others lose what they have in common with it."""
+        kept = [new]
+        for old in self._index[1]:
+            if old.since < new.since:
+                kept.append(replace(old, until=min(old.until, new.since)))
+            if old.until > new.until:
+                # Rows that are valid at its start are still found, because they are found by their own starts.
+                kept.append(replace(old, since=max(old.since, new.until)))
+        kept.sort(key=lambda stretch: stretch.since)
+        self._index = ([stretch.since for stretch in kept], kept)
