@@ -35,6 +35,9 @@ LOCK_SECONDS = 10.0
 LOCKS = 64
 # A larger file loses the older half of its stretches.
 LARGEST_BYTES = 1_000_000_000
+# Errors of SQLite that say that the file is damaged or has other tables; 0 is an error of Python's module, for example if text
+# is damaged.
+DAMAGED = (0, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 logger = logging.getLogger("cdb_client")
 T = TypeVar("T")
@@ -136,23 +139,17 @@ class Cache:
             for _ in range(2):
                 try:
                     return work(self._connected(self._path))
-                except sqlite3.Error as error:
+                except (sqlite3.Error, OSError) as error:
                     if self._connection is not None and self._connection.in_transaction:
-                        with suppress(sqlite3.Error):
-                            self._connection.execute("ROLLBACK")
-                    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-                    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR):
+                        self._connection.rollback()
+                    code = getattr(error, "sqlite_errorcode", None if isinstance(error, OSError) else 0)
+                    if code is not None and code & 0xFF in DAMAGED:
                         self._remove(str(error))
-                        continue
-                    if code not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-                        self._warn(f"The cache {self._path} cannot be used: {error}.")
-                        if not os.access(self._path, os.R_OK):
-                            self._path = None
-                    return otherwise
-                except OSError as error:
-                    self._warn(f"The cache {self._path} cannot be used: {error}.")
-                    self._path = None
-                    return otherwise
+                    elif code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                        return otherwise
+                    else:
+                        self._warn(error)
+                        return otherwise
         return otherwise
 
     def _connected(self, path: Path) -> sqlite3.Connection:
@@ -160,21 +157,24 @@ class Cache:
             return self._connection
         # A child process must not use the connection of its parent, nor close it.
         self._inherited, self._connection, self._process = self._connection, None, os.getpid()
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         file = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-        self._connection, self._inode = file, path.stat().st_ino
-        # After a crash of the machine, the file may be damaged; then it is made anew.
-        file.execute("PRAGMA synchronous = OFF")
-        found = file.execute("PRAGMA user_version").fetchone()[0]
-        if found == 0:
-            file.execute("BEGIN IMMEDIATE")
+        try:
+            self._inode = path.stat().st_ino
+            # If the machine crashes, the file may be damaged. Then it is made anew.
+            file.execute("PRAGMA synchronous = OFF")
             if file.execute("PRAGMA user_version").fetchone()[0] == 0:
-                for statement in SCHEMA:
-                    file.execute(statement)
-            file.execute("COMMIT")
-        elif found != SCHEMA_VERSION:
-            raise _OtherVersionError
+                file.execute("BEGIN IMMEDIATE")
+                if file.execute("PRAGMA user_version").fetchone()[0] == 0:
+                    for statement in SCHEMA:
+                        file.execute(statement)
+                file.execute("COMMIT")
+            if (version := file.execute("PRAGMA user_version").fetchone()[0]) != SCHEMA_VERSION:
+                raise sqlite3.DatabaseError(f"it has version {version} instead of {SCHEMA_VERSION}")
+        except BaseException:
+            file.close()
+            raise
+        self._connection = file
         return file
 
     def _disconnect(self) -> None:
@@ -193,7 +193,7 @@ class Cache:
                 # A journal that is left would be applied to the new file.
                 self._path.with_name(self._path.name + "-journal").unlink(missing_ok=True)
                 self._path.unlink()
-                logger.warning("The cache %s is made anew: %s.", self._path, reason)
+                logger.warning("The cache %s is made anew: %s.", self._path, reason.partition("\n")[0])
 
     def _decoded(self, decode: Callable[[], T]) -> T | None:
         """What was stored, or None if it is damaged; then the file is made anew."""
@@ -204,14 +204,13 @@ class Cache:
                 self._remove(str(error))
             return None
 
-    def _warn(self, message: str) -> None:
+    def _warn(self, error: Exception) -> None:
         if self._can_write:
-            self._can_write = False
-            logger.warning("%s The client works without it.", message)
-
-
-class _OtherVersionError(sqlite3.DatabaseError):
-    sqlite_errorcode = sqlite3.SQLITE_NOTADB
+            reason = str(error).partition("\n")[0]
+            logger.warning("The cache %s cannot be used: %s. The client works without it.", self._path, reason)
+        self._can_write = False
+        if self._connection is None:
+            self._path = None
 
 
 def _text(moment: Moment) -> str:

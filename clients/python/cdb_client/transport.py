@@ -1,6 +1,7 @@
 """HTTP: requests to one server, with retries, tokens and errors."""
 
 import json
+import os
 import random
 import ssl
 import sys
@@ -105,7 +106,7 @@ class Transport:
         self.config = config
         self.requests = 0
         self._needs_token = False
-        self._pool = make_pool(config.server)
+        self._pool, self._process = make_pool(config.server), os.getpid()
 
     def get(
         self,
@@ -168,6 +169,9 @@ class Transport:
     def _send(self, request: "_Request", *, is_streamed: bool = False) -> urllib3.BaseHTTPResponse:
         url = self.config.server + API + request.path + ("?" + urlencode(request.query) if request.query else "")
         timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=request.seconds)
+        if self._process != os.getpid():
+            # A child process must not use the connections of its parent, which would get its responses.
+            self._pool, self._process = make_pool(self.config.server), os.getpid()
         retries, tokens = Retries(self.config.retry_for, self.config.server, self._about(request)), 0
         token = self._token(request) if request.identifies or self._needs_token else None
         while True:
