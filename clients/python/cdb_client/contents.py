@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from cdb_client.moments import AFTER_ALL, FIRST, Moment
+from cdb_client.moments import AFTER_ALL, FIRST, OPEN, Moment
 from cdb_client.sources import Row
 
 # A smaller stretch is stored without compression, which takes longer than to read it.
@@ -29,16 +29,18 @@ class Stretch:
     changes: Sequence[Row] = ()
 
     @cached_property
-    def by_type(self) -> Mapping[str, tuple[list[tuple[int, int]], list[Row]]]:
-        """For each payload type the starts of its rows, in order, and the rows."""
+    def base_by_type(self) -> Mapping[str, Row]:
+        """For each payload type its row of `base`."""
+        return {row[0]: row for row in self.base}
+
+    @cached_property
+    def changes_by_type(self) -> Mapping[str, tuple[list[tuple[int, int]], list[Row]]]:
+        """For each payload type the starts of its rows of `changes`, and the rows."""
         found: dict[str, tuple[list[tuple[int, int]], list[Row]]] = {}
-        for rows in (self.base, self.changes):
-            for row in rows:
-                starts, own = found.setdefault(row[0], ([], []))
-                start = (row[4], row[5])
-                if not starts or start > starts[-1]:
-                    starts.append(start)
-                    own.append(row)
+        for row in self.changes:
+            starts, rows = found.setdefault(row[0], ([], []))
+            starts.append((row[4], row[5]))
+            rows.append(row)
         return found
 
     def rows_at(self, moment: Moment) -> Mapping[str, Row]:
@@ -60,17 +62,16 @@ class Stretch:
 class _Rows(Mapping[str, Row]):
     """The rows at a moment, which are found when they are asked for."""
 
-    __slots__ = ("_by_type", "_moment")
+    __slots__ = ("_moment", "_stretch")
 
     def __init__(self, stretch: Stretch, moment: Moment) -> None:
-        self._by_type, self._moment = stretch.by_type, moment
+        self._stretch, self._moment = stretch, moment
 
     def get(self, payload_type: str, default: Any = None) -> Any:
-        found = self._by_type.get(payload_type)
-        if found is None:
-            return default
-        place = bisect_right(found[0], self._moment)
-        return found[1][place - 1] if place else default
+        changes = self._stretch.changes_by_type.get(payload_type)
+        if changes and (place := bisect_right(changes[0], self._moment)):
+            return changes[1][place - 1]
+        return self._stretch.base_by_type.get(payload_type, default)
 
     def __getitem__(self, payload_type: str) -> Row:
         row: Row | None = self.get(payload_type)
@@ -79,7 +80,8 @@ class _Rows(Mapping[str, Row]):
         return row
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name in self._by_type if self.get(name) is not None)
+        names = self._stretch.base_by_type.keys() | self._stretch.changes_by_type.keys()
+        return (name for name in names if self.get(name) is not None)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -104,6 +106,10 @@ class Stretches:
         starts, stretches = self._index
         place = bisect_right(starts, moment)
         return (stretches[place - 1].until if place else FIRST), (starts[place] if place < len(starts) else AFTER_ALL)
+
+    def bounded(self) -> Stretch | None:
+        """A stretch that ends, if there is one."""
+        return next((stretch for stretch in self._index[1] if stretch.until < OPEN), None)
 
     def ending_at(self, moment: Moment) -> Stretch | None:
         """The stretch that ends at a moment."""

@@ -59,13 +59,17 @@ class _Tag:
         """The inverse of `position`."""
         return min(Moment(*divmod(max(place, 0), self.minors)), AFTER_ALL)
 
-    def see(self, rows: Sequence[Row]) -> None:
-        """Take note of the minor numbers of rows."""
-        for row in rows:
+    def learn(self, stretch: Stretch) -> None:
+        """Set how much is read ahead next, after this stretch."""
+        starting = 1
+        for row in (*stretch.base, *stretch.changes):
             if row[5] >= self.minors:
                 self.minors = row[5] + 1
             if self.minors <= row[7] < LARGEST:
                 self.minors = row[7] + 1
+            starting += (row[4], row[5]) > stretch.since
+        length = self.position(stretch.until) - self.position(stretch.since) + 1
+        self.width = min(GROWTH * max(length, self.width), ROWS_AHEAD * length // starting) + 2
 
     def as_item(self) -> Item:
         """What is stored on disk."""
@@ -227,6 +231,8 @@ class Online:
     def _ask(self, name: str, as_of: AsOf | None, moment: Moment) -> Found:
         """The rows at a moment that is not known. The stretch around it is read ahead, unless it is the first one."""
         tag = self._tags.get((name, as_of))
+        if tag is not None and not tag.width and (known := tag.stretches.bounded()):
+            tag.learn(known)
         if tag is None or not tag.width or not self._read(name, as_of, tag, *_ahead(tag, moment)):
             tag = self._lookup(name, as_of, moment)
         stretch = cast(Stretch, tag.stretches.at(moment))
@@ -265,9 +271,6 @@ class Online:
             # This end may also mean that the last of all moments is not included.
             end = OPEN
         stretch = Stretch(since, end, response.json())
-        tag.see(stretch.base)
-        if not tag.width and end < OPEN:
-            tag.width = GROWTH * (tag.position(end) - tag.position(since)) + 2
         tag.stretches.add(stretch)
         self._remember(name, as_of, tag)
         self._cache.store(self._key(name, as_of), tag.as_item(), stretch)
@@ -305,10 +308,7 @@ class Online:
             [element["payload_type"], *(element[column] for column in COLUMNS[1:])] for element in json.loads(body)
         ]
         stretch = Stretch(start, end, base, changes)
-        tag.see(changes)
-        rows = sum(1 for row in changes if (row[4], row[5]) > start) + 1
-        length = tag.position(end) - tag.position(start) + 1
-        tag.width = min(GROWTH * tag.width, ROWS_AHEAD * length // rows) + 2
+        tag.learn(stretch)
         tag.checked, tag.checked_at = times
         tag.stretches.add(stretch)
         self._cache.store(self._key(name, as_of), tag.as_item(), stretch)
