@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cdb_client.client import Client, IOVs, Tag
+    from cdb_client.client import Client
     from cdb_client.errors import (
         CdbError,
         DataError,
@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     )
     from cdb_client.moments import OPEN, Moment
     from cdb_client.payload import PayloadIOV, Resolution, table
+    from cdb_client.tag import IOVs, Tag
 
 # Where each name is. Modules are imported when they are needed, because the command must start quickly.
 _MODULES = {
-    "client": ("Client", "IOVs", "Tag"),
+    "client": ("Client",),
     "errors": (
         "CdbError",
         "DataError",
@@ -36,6 +37,7 @@ _MODULES = {
     ),
     "moments": ("Moment", "OPEN"),
     "payload": ("PayloadIOV", "Resolution", "table"),
+    "tag": ("IOVs", "Tag"),
 }
 
 __all__ = [

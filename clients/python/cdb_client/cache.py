@@ -29,6 +29,9 @@ SCHEMA = (
     "CREATE INDEX stretch_of_tag ON stretch (key, version, since)",
     f"PRAGMA user_version = {SCHEMA_VERSION}",
 )
+LONGEST = """
+SELECT data FROM stretch WHERE key = ? AND version = ? AND since <= ?3 AND until > ?3 ORDER BY until DESC LIMIT 1
+"""
 BUSY_SECONDS = 10.0
 # A process that waits longer for another one that asks the same asks itself.
 LOCK_SECONDS = 10.0
@@ -63,14 +66,17 @@ class Cache:
 
     def stretch(self, key: str, version: str, moment: Moment) -> Stretch | None:
         """The stored stretch with a moment, of this version of the tag."""
-        statement = "SELECT data FROM stretch WHERE key = ? AND version = ? AND since <= ?3 AND until > ?3 LIMIT 1"
-        found = self._run(lambda file: file.execute(statement, [key, version, _text(moment)]).fetchone(), None)
-        decoded = self._decoded(lambda: Stretch.decode(found[0])) if found else None
-        if decoded is None:
-            return None
-        # Its own values count, because they have a checksum.
-        own, stretch = decoded
-        return stretch if own == version and stretch.since <= moment < stretch.until else None
+        values = [key, version, _text(moment)]
+        found = self._run(lambda file: file.execute(LONGEST, values).fetchone(), None)
+
+        def decode() -> Stretch:
+            own, stretch = Stretch.decode(found[0])
+            # Only the encoded values have a checksum.
+            if own != version or not stretch.since <= moment < stretch.until:
+                raise ValueError("a stretch has other bounds")
+            return stretch
+
+        return self._decoded(decode) if found else None
 
     def store(self, key: str, tag: Item, stretch: Stretch | None = None) -> None:
         """Store what is known of a tag, and a stretch; what belongs to other versions is deleted."""

@@ -16,10 +16,10 @@ from urllib3.exceptions import HTTPError
 
 from cdb_client.cache import Cache
 from cdb_client.contents import Stretch, Stretches
-from cdb_client.errors import CdbError, DataError, UnavailableError
+from cdb_client.errors import CdbError, InputError, UnavailableError
 from cdb_client.moments import AFTER_ALL, FIRST, LARGEST, OPEN, Moment, exclusive_end, wire_end
 from cdb_client.payload import COLUMNS
-from cdb_client.sources import AsOf, Found, Item, Row, past
+from cdb_client.sources import AsOf, Found, Item, past
 from cdb_client.transport import Query, Response, Transport, segment
 
 MODE = "CDB_IOV_MODE"
@@ -107,8 +107,11 @@ class Online:
     def setting(self, name: str) -> Any:
         """A public setting, which is asked for once."""
         if name not in self._settings:
-            response = self.transport.get(f"user_settings/{segment(name)}", about=f"setting {name}")
-            self._settings[name] = response.json()[name]
+            found = self.transport.get(f"user_settings/{segment(name)}", about=f"setting {name}").json()
+            if not isinstance(found, dict) or name not in found:
+                detail = f"The response has no setting {name}. Is this the address of a cdb service?"
+                raise CdbError(f"{detail} ({self.transport.config.server})")
+            self._settings[name] = found[name]
         return self._settings[name]
 
     def state_of(self, name: str, as_of: AsOf | None) -> Item:
@@ -134,10 +137,14 @@ class Online:
         with self._lock:
             start = since or FIRST
             for _ in range(3):
-                tag = self._lookup(name, as_of, start)
+                known = self._known(name, as_of, start)
+                tag = self._tags[name, as_of] if known else self._lookup(name, as_of, start)
                 end = AFTER_ALL if until is None else exclusive_end(until, tag.mode)
-                if self._read(name, as_of, tag, start, end, limit=None):
+                stretch = tag.stretches.at(start)
+                if (stretch and stretch.until >= end) or self._read(name, as_of, tag, start, end, limit=None):
                     return
+                # The tag has changed.
+                self._lookup(name, as_of, start)
         raise UnavailableError(
             f"The tag changes while it is read ({self.transport.config.server}, {_about(name, as_of)})"
         )
@@ -177,7 +184,7 @@ class Online:
                 f"The export was interrupted: {error} ({self.transport.config.server}, {about})"
             ) from None
         except OSError as error:
-            raise DataError(f"{path} cannot be written: {error.strerror} ({about})") from None
+            raise InputError(f"{path} cannot be written: {error.strerror} ({about})") from None
         finally:
             temporary.unlink(missing_ok=True)
         return lines - (("format", "csv") in query)
@@ -347,7 +354,7 @@ def _ahead(tag: _Tag, moment: Moment) -> tuple[Moment, Moment]:
 
 def _version(headers: Mapping[str, str]) -> str:
     """The version of a tag's state. In an ETag, a digest of the request follows it."""
-    return f"{headers['cdb-revision']} {headers.get('etag', '').removeprefix('W/').rpartition('-')[0]}"
+    return f"{headers.get('cdb-revision')} {headers.get('etag', '').removeprefix('W/').rpartition('-')[0]}"
 
 
 def _about(name: str, as_of: AsOf | None) -> str:
