@@ -47,11 +47,11 @@ class Tag:
         text = time.isoformat() if isinstance(time, datetime) else time
         return replace(self, states=(AsOf("at", text),) * len(self.names))
 
-    def rev(self, *revisions: int) -> "Tag":
-        """The tag as it was at a revision. Of several tags, each needs one."""
+    def rev(self, *revisions: int | None) -> "Tag":
+        """The tag as it was at a revision. Of several tags, each needs one; None is the present."""
         if len(revisions) != len(self.names):
             raise InputError(f"{len(self.names)} revisions are needed, one for each tag (got {len(revisions)}).")
-        return replace(self, states=tuple(AsOf("rev", str(revision)) for revision in revisions))
+        return replace(self, states=tuple(None if one is None else AsOf("rev", str(one)) for one in revisions))
 
     def resolve(
         self,
@@ -207,6 +207,10 @@ class Tag:
                     last = change["revision"]
                     yield change
             page, pages = page + 1, found["total_pages"]
+
+    def change(self, revision: int) -> Item:
+        """An entry of the change log with what it removed (`before`) and added (`after`)."""
+        return cast(Item, self._read(f"global-tags/{_segment(self.names[0])}/changes/{revision}", ()))
 
     def explain(self, major: When = None, minor: int = 0, *, types: Iterable[str] | None = None) -> list[Item]:
         """For each payload type the reason for the result of a lookup, and the change that caused it."""

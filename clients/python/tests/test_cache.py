@@ -159,7 +159,7 @@ def test_a_damaged_file_is_made_anew(api, job, tmp_path, damage):
     for moment in (7, 22):
         ended(job(name, moment))
     damage(stored(tmp_path))
-    for moment, last in ((7, 2), (22, 2), (7, 0), (22, 0)):
+    for moment, last in ((7, 2), (22, 2), (7, 2), (22, 0), (7, 0)):
         rows, requests, errors = ended(job(name, moment))
         assert rows == lookup(api, [name], (moment, 0))
         assert len(errors) <= 1 and requests <= last

@@ -202,6 +202,9 @@ def test_many_moments(api, client):
     assert [dict(one) for one in many[:12]] == [dict(tag.resolve(moment, strict=True)) for moment in asked[:12]]
     past = tag.rev(*many[0].revisions).resolve_many(["3"], types=["Gain"])
     assert [iov.row for iov in past[0].values()] == lookup(api, names, (3, 0))
+    mixed = tag.rev(1, None)
+    assert resolved(mixed, "3") == [iov.row for iov in mixed.resolve_many(["3"])[0].values()]
+    assert resolved(mixed, (3, 0)) == lookup(api, names, (3, 0), rev=["1", ""])
 
 
 def test_tables_and_analysis(api, client, tmp_path):
@@ -220,6 +223,7 @@ def test_tables_and_analysis(api, client, tmp_path):
     assert [(one["payload_type"], one["since"], one["until"]) for one in different] == [("Gain", [2, 0], [3, 0])]
     assert tag.diff(tag.rev(tag.revision), summary=True)["differences"] == 0
     assert [change["action"] for change in tag.changes(action="create")] == ["create"]
+    assert {row["payload_url"] for row in tag.change(tag.revision)["after"]["payload_iovs"]} >= {"a", "b"}
     reasons = {one["payload_type"]: one["reason"] for one in tag.explain(5) if one["global_tag"] == base}
     assert reasons == {"Gain": "ended", "Noise": "valid"}
     assert {use["global_tag"] for use in client.uses(url="c")} == {patch}
