@@ -15,10 +15,16 @@ from cdb.env import ROOT
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cdb.settings")
 django.setup()
 
-from docs.reference import commands, errors, roles, settings  # noqa: E402 -- Django must be set up
+from docs.reference import client, commands, errors, roles, settings  # noqa: E402 -- Django must be set up
 
 DIRECTORY = ROOT / "docs"
-PAGES = {"settings.md": settings.page, "commands.md": commands.page, "errors.md": errors.page, "roles.md": roles.page}
+PAGES = {
+    "settings.md": settings.page,
+    "commands.md": commands.page,
+    "errors.md": errors.page,
+    "roles.md": roles.page,
+    "client-reference.md": client.page,
+}
 
 
 def main(arguments: Sequence[str]) -> int:

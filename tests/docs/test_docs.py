@@ -99,11 +99,14 @@ def test_the_architecture_names_every_package(package):
 
 
 DECLARED = {variable.name: variable for variable in VARIABLES}
-# Names that look like settings: of compose.yaml, of a script, of examples and of nopayloaddb.
+# Names that look like settings: of the client, of compose.yaml, of a script, of examples and of nopayloaddb.
 OTHER_NAMES = {
     "CDB_ADDRESS",
     "CDB_AUTH_CLASS",
+    "CDB_CACHE_DIR",
+    "CDB_CONFIG_DIR",
     "CDB_DATABASE_PASSWORD",
+    "CDB_DEBUG",
     "CDB_IMAGE",
     "CDB_PAYLOAD_IOVS_QUERY",
     "CDB_PERMISSION_PLUGIN_CLASS",
@@ -111,6 +114,9 @@ OTHER_NAMES = {
     "CDB_PRIMARY_PORT",
     "CDB_PRIMARY_SQL",
     "CDB_REPLICATION_PASSWORD",
+    "CDB_SERVER",
+    "CDB_TOKEN",
+    "CDB_TOKEN_FILE",
     "CDB_TRUSTED_PROXY",
     "CDB_URL",
     "CDB_VERSION",

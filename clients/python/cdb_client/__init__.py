@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from cdb_client.payload import PayloadIOV, Resolution, table
     from cdb_client.tag import IOVs, Tag
 
+__version__ = "1.0.0"
+
 # Where each name is. Modules are imported when they are needed, because the command must start quickly.
 _MODULES = {
     "client": ("Client",),

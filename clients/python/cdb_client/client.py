@@ -12,10 +12,10 @@ from cdb_client.sources import Item, Source
 from cdb_client.tag import Tag
 
 if TYPE_CHECKING:
-    from cdb_client.files import Files  # type: ignore[import-not-found,unused-ignore]
+    from cdb_client.files import Files
     from cdb_client.online import Online
     from cdb_client.transport import Transport
-    from cdb_client.writes import Writes  # type: ignore[import-not-found,unused-ignore]
+    from cdb_client.writes import Writes
 
 
 class Client:
@@ -55,7 +55,7 @@ class Client:
         self.online: Online | None
         self.source: Source
         if snapshot is not None:
-            from cdb_client.snapshot_file import SnapshotFile  # type: ignore[import-not-found,unused-ignore]
+            from cdb_client.snapshot_file import SnapshotFile
 
             self.source, self.online, self._name = SnapshotFile(Path(snapshot)), None, f"the snapshot {snapshot}"
         else:
@@ -92,7 +92,7 @@ class Client:
     def files(self) -> "Files":
         """The payload files."""
         if self._files is None:
-            from cdb_client.files import Files  # type: ignore[import-not-found,unused-ignore]
+            from cdb_client.files import Files
 
             self._files = Files(self.config, self.setting)
         return self._files
@@ -105,7 +105,7 @@ class Client:
     @property
     def writes(self) -> "Writes":
         """The writes."""
-        from cdb_client.writes import Writes  # type: ignore[import-not-found,unused-ignore]
+        from cdb_client.writes import Writes
 
         return Writes(self.transport)
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from importlib.metadata import PackageNotFoundError, version
 from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import Any
 import urllib3
 from urllib3.exceptions import HTTPError
 
+from cdb_client import __version__
 from cdb_client.errors import CdbError, DataError, InputError, NotFoundError, UnavailableError
 from cdb_client.moments import FIRST, OPEN, Moment, exclusive_end
 from cdb_client.payload import COLUMNS
@@ -232,7 +232,7 @@ class _Creation:
             **arguments,
             "arguments": arguments,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            "client": _version(),
+            "client": __version__,
             "mode": mode,
             "settings": settings,
             "types": transport.get("pt").json(),
@@ -464,10 +464,3 @@ def _packed(checksum: str) -> str | bytes:
 
 def _text(value: Any) -> str | None:
     return None if value is None else str(value)
-
-
-def _version() -> str:
-    try:
-        return version("cdb-client")
-    except PackageNotFoundError:
-        return "unknown"
