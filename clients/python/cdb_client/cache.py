@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
-from cdb_client.contents import Stretch
+from cdb_client.contents import Stretch, pack, unpack
 from cdb_client.moments import Moment
 from cdb_client.sources import Item
 
@@ -62,7 +62,7 @@ class Cache:
     def tag(self, key: str) -> Item | None:
         """What is stored of a tag."""
         found = self._run(lambda file: file.execute("SELECT data FROM tag WHERE key = ?", [key]).fetchone(), None)
-        return self._decoded(lambda: dict(json.loads(zlib.decompress(found[0])))) if found else None
+        return self._decoded(lambda: dict(json.loads(unpack(found[0])))) if found else None
 
     def stretch(self, key: str, version: str, moment: Moment) -> Stretch | None:
         """The stored stretch with a moment, of this version of the tag."""
@@ -80,8 +80,10 @@ class Cache:
 
     def store(self, key: str, tag: Item, stretch: Stretch | None = None) -> None:
         """Store what is known of a tag, and a stretch; what belongs to other versions is deleted."""
+        if self._path is None or not self._can_write:
+            return
         version = tag["version"]
-        data = zlib.compress(json.dumps(tag).encode(), 0)
+        data = pack(json.dumps(tag).encode())
         content = stretch.encode(version) if stretch else b""
 
         def write(file: sqlite3.Connection) -> None:
@@ -104,8 +106,7 @@ class Cache:
                     file.execute("DELETE FROM stretch WHERE id <= (SELECT (min(id) + max(id)) / 2 FROM stretch)")
             file.execute("COMMIT")
 
-        if self._can_write:
-            self._run(write, None)
+        self._run(write, None)
 
     @contextmanager
     def locked(self, key: str) -> Iterator[None]:
@@ -170,6 +171,8 @@ class Cache:
             # If the machine crashes, the file may be damaged. Then it is made anew.
             file.execute("PRAGMA synchronous = OFF")
             if file.execute("PRAGMA user_version").fetchone()[0] == 0:
+                # A row of a lookup has 30 kB.
+                file.execute("PRAGMA page_size = 16384")
                 file.execute("BEGIN IMMEDIATE")
                 if file.execute("PRAGMA user_version").fetchone()[0] == 0:
                     for statement in SCHEMA:
@@ -205,7 +208,7 @@ class Cache:
         """What was stored, or None if it is damaged; then the file is made anew."""
         try:
             return decode()
-        except (ValueError, TypeError, zlib.error) as error:
+        except (ValueError, TypeError) as error:
             with self._lock:
                 self._remove(str(error))
             return None

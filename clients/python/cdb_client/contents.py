@@ -4,7 +4,7 @@ import json
 import zlib
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +13,25 @@ from cdb_client.sources import Row
 
 # A smaller stretch is stored without compression, which takes longer than to read it.
 COMPRESSED_BYTES = 100_000
+
+
+def pack(data: bytes) -> bytes:
+    """Bytes to store, with a checksum."""
+    if len(data) > COMPRESSED_BYTES:
+        return b"z" + zlib.compress(data, 1)
+    return b"%08x" % zlib.crc32(data) + data
+
+
+def unpack(packed: bytes) -> bytes:
+    """The inverse of `pack`. Raises `ValueError` if the bytes are damaged."""
+    if packed[:1] == b"z":
+        try:
+            return zlib.decompress(packed[1:])
+        except zlib.error as error:
+            raise ValueError(str(error)) from None
+    if int(packed[:8], 16) != zlib.crc32(packed[8:]):
+        raise ValueError("a checksum is wrong")
+    return packed[8:]
 
 
 @dataclass(frozen=True)
@@ -27,6 +46,8 @@ class Stretch:
     until: Moment
     base: Sequence[Row]
     changes: Sequence[Row] = ()
+    # `base` as JSON, if it has come as JSON.
+    body: bytes = field(default=b"", repr=False, compare=False)
 
     @cached_property
     def base_by_type(self) -> Mapping[str, Row]:
@@ -49,14 +70,17 @@ class Stretch:
 
     def encode(self, version: str) -> bytes:
         """The stretch of this version of a tag as bytes, with a checksum."""
-        data = json.dumps([version, self.since, self.until, self.base, self.changes], separators=(",", ":")).encode()
-        return zlib.compress(data, 1 if len(data) > COMPRESSED_BYTES else 0)
+        base = self.body or json.dumps(self.base).encode()
+        header = json.dumps([version, self.since, self.until, len(base)]).encode()
+        data = b"".join((header, b"\n", base, json.dumps(self.changes).encode()))
+        return pack(data)
 
     @classmethod
     def decode(cls, data: bytes) -> tuple[str, "Stretch"]:
-        """The version and the stretch. Raises `ValueError` or `zlib.error` if the bytes are damaged."""
-        version, since, until, base, changes = json.loads(zlib.decompress(data))
-        return version, cls(Moment(*since), Moment(*until), base, changes)
+        """The version and the stretch. Raises `ValueError` if the bytes are damaged."""
+        header, _, rest = unpack(data).partition(b"\n")
+        version, since, until, size = json.loads(header)
+        return version, cls(Moment(*since), Moment(*until), json.loads(rest[:size]), json.loads(rest[size:]))
 
 
 class _Rows(Mapping[str, Row]):

@@ -277,7 +277,7 @@ class Online:
         if until == OPEN and moment < OPEN and tag.mode == "continuous":
             # This end may also mean that the last of all moments is not included.
             end = OPEN
-        stretch = Stretch(since, end, response.json())
+        stretch = Stretch(since, end, response.json(), body=response.body)
         tag.stretches.add(stretch)
         self._remember(name, as_of, tag)
         self._cache.store(self._key(name, as_of), tag.as_item(), stretch)

@@ -106,7 +106,7 @@ class Transport:
         self.config = config
         self.requests = 0
         self._needs_token = False
-        self._pool, self._process = make_pool(config.server), os.getpid()
+        self._connect()
 
     def get(
         self,
@@ -167,21 +167,24 @@ class Transport:
         return Response(response.status, found, response.data)
 
     def _send(self, request: "_Request", *, is_streamed: bool = False) -> urllib3.BaseHTTPResponse:
-        url = self.config.server + API + request.path + ("?" + urlencode(request.query) if request.query else "")
+        target = self._target + API + request.path + ("?" + urlencode(request.query) if request.query else "")
         timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=request.seconds)
         if self._process != os.getpid():
             # A child process must not use the connections of its parent, which would get its responses.
-            self._pool, self._process = make_pool(self.config.server), os.getpid()
+            self._connect()
         retries, tokens = Retries(self.config.retry_for, self.config.server, self._about(request)), 0
         token = self._token(request) if request.identifies or self._needs_token else None
         while True:
             least = 0.0
             self.requests += 1
-            headers = request.headers | ({"Authorization": f"Bearer {token}"} if token else {})
+            headers = {**self._pool.headers, **request.headers} | (
+                {"Authorization": f"Bearer {token}"} if token else {}
+            )
             try:
-                response = self._pool.request(
+                response = self._pool.urlopen(
                     request.method,
-                    url,
+                    target,
+                    redirect=False,
                     body=request.body,
                     headers=headers,
                     timeout=timeout,
@@ -204,6 +207,17 @@ class Transport:
                 if response.status not in RETRIED and not _is_conflict(response):
                     self._refused(response, request)
             retries.pause(reason, least)
+
+    def _connect(self) -> None:
+        manager = make_pool(self.config.server)
+        self._pool: urllib3.PoolManager | urllib3.HTTPConnectionPool = manager
+        self._target, self._process = self.config.server, os.getpid()
+        if not isinstance(manager, urllib3.ProxyManager):
+            # Without the manager, a request takes 0.1 ms less.
+            self._pool, self._target = (
+                manager.connection_from_url(self.config.server),
+                urlsplit(self.config.server).path,
+            )
 
     @staticmethod
     def announce(message: str) -> None:
