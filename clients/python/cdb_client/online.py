@@ -193,7 +193,10 @@ class Online:
         return "\n".join((self.transport.config.server, name, *(as_of or ())))
 
     def _is_current(self, tag: _Tag) -> bool:
-        return tag.is_immutable or self._max_age is None or time.monotonic() - tag.checked < self._max_age
+        # A client sees its own writes.
+        is_seen = tag.checked > self.transport.written
+        is_young = self._max_age is None or time.monotonic() - tag.checked < self._max_age
+        return tag.is_immutable or (is_seen and is_young)
 
     def _known(self, name: str, as_of: AsOf | None, moment: Moment) -> Found | None:
         """The rows at a moment that is known in memory or on disk, after validation if that is necessary."""
@@ -204,7 +207,7 @@ class Online:
             age = time.time() - stored["checked_at"]
             tag = _Tag(**stored | {"validator": Moment(*stored["validator"])}, checked=time.monotonic() - age)
             # The default is to ask once in each process.
-            is_current = tag.is_immutable or (self._max_age is not None and 0 <= age < self._max_age)
+            is_current = tag.is_immutable or (self._max_age is not None and age >= 0 and self._is_current(tag))
         if tag is None:
             return None
         stretch = tag.stretches.at(moment)

@@ -98,13 +98,14 @@ class Retries:
 class Transport:
     """Requests to one server. It can be used by several threads.
 
-    `requests` is the number of requests that were sent. Messages of errors have the address of the server, and what a request
-    is about: `about` is, for example, "tag prod, moment 5,0".
+    `requests` is the number of requests that were sent, and `written` when the last write ended, on the monotonic clock. Messages
+    of errors have the address of the server, and what a request is about: `about` is, for example, "tag prod, moment 5,0".
     """
 
     def __init__(self, config: Config) -> None:
         self.config = config
         self.requests = 0
+        self.written = 0.0
         self._needs_token = False
         self._connect()
 
@@ -141,7 +142,10 @@ class Transport:
         """
         headers = {"Idempotency-Key": key or str(uuid.uuid4()), "Content-Type": "application/json"}
         sent = json.dumps(body).encode()
-        return self._read(_Request(method, path, query, headers, sent, about, SLOW_SECONDS, identifies=True)).json()
+        try:
+            return self._read(_Request(method, path, query, headers, sent, about, SLOW_SECONDS, identifies=True)).json()
+        finally:
+            self.written = time.monotonic()
 
     @contextmanager
     def stream(self, path: str, query: Query = (), *, about: str = "") -> Iterator[urllib3.BaseHTTPResponse]:

@@ -238,3 +238,11 @@ def test_tables_and_analysis(api, client, tmp_path):
     assert base in [item["name"] for item in client.tags()] and "Gain" in [item["name"] for item in client.types()]
     assert {"frozen", "locked"} <= {item["name"] for item in client.statuses()}
     assert "role" in str(client.whoami())
+
+
+def test_a_client_sees_its_own_writes(server, api):
+    client = Client(server)
+    tag = client.tag(api.make_tag([("Own", "first.root", [1, 0], "open")]))
+    assert tag.resolve(5)["Own"].url == "first.root"
+    client.writes.insert(tag.names[0], "Own", "second.root", "2", "open")
+    assert tag.resolve(5)["Own"].url == "second.root"
