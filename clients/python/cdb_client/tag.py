@@ -66,7 +66,8 @@ class Tag:
         """The payload IOV of each payload type: that with the latest start at or before the moment.
 
         The moment is given as numbers, as `run` and `lumi`, as text such as "1234,5", or as a `Moment`. If `strict`, IOVs whose
-        validity is over are left out. `types` are the payload types that are wanted.
+        validity is over are left out. `types` are the payload types that are wanted. Each of several tags is read at a revision
+        of its own (`Resolution.revisions`), which is the present one as far as `max_age` requires.
         """
         if run is not None or lumi is not None:
             if run is None or major is not None or minor:
