@@ -19,7 +19,7 @@ from urllib.parse import urlencode
 import pytest
 import requests
 
-from cdb_client import snapshot, snapshot_server
+from cdb_client import Client, snapshot, snapshot_server
 from cdb_client.config import read_config
 from cdb_client.errors import DataError, InputError, NotFoundError, OutsideSnapshotError, UnavailableError
 from cdb_client.moments import FIRST, LARGEST, Moment
@@ -171,13 +171,12 @@ def test_a_window_and_types_have_the_answers_of_the_service_and_no_others(mode, 
 
 
 def test_the_client_reads_a_snapshot_as_the_service(server, api, make):
-    client = pytest.importorskip("cdb_client.client").Client
     base, patch = api.make_tag(list(random_rows(5))), api.make_tag(list(random_rows(6, TYPES[2:])))
     moments, windows = (
         [(0, 0), (3, 20), (3, 41), (4, 7), (900, 30)],
         [{}, {"since": "3,5", "until": "4,20"}, {"since": "0,30"}],
     )
-    with client(snapshot=make(base, patch)) as offline, client(server) as online:
+    with Client(snapshot=make(base, patch)) as offline, Client(server) as online:
         assert offline.tags() == [item for item in online.tags() if item["name"] in (base, patch)]
         assert (offline.mode, offline.types()) == (online.mode, online.types())
         for names in ([base], [patch], [patch, base], [base, patch]):
