@@ -94,7 +94,7 @@ def _kill_worker(stage: Stage, program: str) -> bool:
     return False
 
 
-@fault("master-kill", "the main processes of granian and gunicorn killed (SIGKILL)", "reads are answered again")
+@fault("master-kill", "the main processes of granian and gunicorn killed (SIGKILL)", "both answer again")
 def kill_masters(stage: Stage) -> None:
     """Kill the main process of granian and that of gunicorn; supervisord starts both again."""
     _kill_programs(stage, *SERVERS)

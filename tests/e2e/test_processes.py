@@ -75,8 +75,6 @@ def test_each_program_of_a_service_that_is_killed_starts_again(fresh, needs_pack
         [main] = mains(service, program)
         killed += [main, *main.children(recursive=True)]
         main.kill()
-        if program == "granian":  # gunicorn answers lookups meanwhile
-            wait_until(lambda: JobClient(service.port).get(LOOKUP) and len(workers(service, "granian")) >= 2)
         wait_until(lambda program=program, main=main: [one for one in mains(service, program) if one != main])
         wait_until(lambda: answers(service))
     # Nothing of the killed programs goes on beside the new ones.
