@@ -36,13 +36,12 @@ def create(session: Session, tags: Sequence[str], types: tuple[str, ...], file: 
     from cdb_client import snapshot as snapshots
 
     found = [session.tag(text) for text in tags]
-    if any(len(tag.names) > 1 for tag in found):
-        raise InputError("A snapshot has several tags if --tag is repeated.")
-    names = [tag.names[0] for tag in found]
-    revs = [tag.revision if tag.states[0] else None for tag in found]
+    revs = {tag.names[0]: tag.revision if tag.states[0] else None for tag in found}
+    if len(revs) < len(found) or any(len(tag.names) > 1 for tag in found):
+        raise InputError("A snapshot has several different tags if --tag is repeated.")
     transport = session.client().transport
-    with session.output.progress("payload IOVs") as progress:
-        done = snapshots.create(transport, file, names, revs=revs, types=types or None, progress=progress, **options)
+    with session.output.progress("payload lists") as progress:
+        done = snapshots.create(transport, file, revs, types=types or None, progress=progress, **options)
     session.output.record(done)
 
 
@@ -65,9 +64,7 @@ def verify(session: Session, file: Path) -> None:
     """
     from cdb_client import snapshot as snapshots
 
-    with session.output.progress("payload IOVs") as progress:
-        found = snapshots.verify(file, progress)
-    session.output.record(found)
+    session.output.record(snapshots.verify(file))
 
 
 @command(
@@ -84,7 +81,7 @@ def serve(session: Session, file: Path, port: int, host: str) -> None:
     from cdb_client import snapshot_server
 
     with snapshot_server.make_server(file, port, host) as server:
-        session.output.say(f"Serving {file} at http://{host}:{server.server_port}; Ctrl-C ends it.")
+        session.output.say(f"Serving {file} at http://{host}:{server.server_address[1]}; Ctrl-C ends it.")
         server.serve_forever()
 
 
