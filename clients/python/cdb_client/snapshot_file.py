@@ -195,10 +195,10 @@ class SnapshotFile:
             for row in [*([base] if base else []), *starting]:
                 edges |= {Moment(row[4], row[5]), self._end(row)}
         inside = sorted(edge for edge in edges if since <= edge <= end)
-        for row, group in groupby(pairwise(inside), lambda pair: valid(pair[0])):
-            if row:
+        for found, group in groupby(pairwise(inside), lambda pair: valid(pair[0])):
+            if found:
                 pairs = list(group)
-                yield row, pairs[0][0], pairs[-1][1]
+                yield found, pairs[0][0], pairs[-1][1]
 
     def _find(self, tag: SnapshotTag, moment: Moment) -> list[Row]:
         if not self.since <= moment < exclusive_end(self.until, self.mode):

@@ -133,10 +133,8 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 65
 
     def do_GET(self) -> None:
-        # The line was decoded as Latin-1; clients need not escape UTF-8.
-        target = self.path.encode("latin-1").decode(errors="replace")
         try:
-            body, revision = self.server.reads.reply(target)
+            body, revision = self.server.reads.reply(self.path)
         except CdbError as error:
             status, code = ERRORS.get(type(error), (500, "damaged_snapshot"))
             self._send(status, _compact({"detail": str(error), "code": code}))
