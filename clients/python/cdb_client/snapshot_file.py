@@ -128,7 +128,7 @@ class SnapshotFile:
         if found is None:
             self._outside(f"no global tag {name!r}; it has {', '.join(self._tags)}")
         if as_of and as_of != AsOf("rev", str(found.revision)):
-            self._outside(f"no global tag {name!r} at {as_of.kind} {as_of.value}; it has revision {found.revision}")
+            self._outside(f"no global tag {name!r} ({as_of.kind} {as_of.value}); it has revision {found.revision}")
         return found
 
     def state_of(self, name: str, as_of: AsOf | None) -> Item:

@@ -63,9 +63,8 @@ def make(server, tmp_path):
 
     def create(*tags, name="one.cdb", address=server, retry_for=60, revs=None, **options):
         path = tmp_path / name
-        snapshot.create(
-            Transport(read_config(address, retry_for=retry_for)), path, revs or dict.fromkeys(tags), **options
-        )
+        transport = Transport(read_config(address, retry_for=retry_for))
+        snapshot.create(transport, path, revs or dict.fromkeys(tags), **options)
         return path
 
     return create
