@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from cdb_client.config import read_config
-from cdb_client.errors import DataError, InputError, MissingFileError, UnavailableError
+from cdb_client.errors import DataError, InputError, UnavailableError
 from cdb_client.files import Files
 from cdb_client.moments import OPEN, Moment
 from cdb_client.payload import PayloadIOV
@@ -101,8 +101,8 @@ def test_a_short_long_or_missing_file_leaves_nothing(files, tmp_path):
     for size in (len(CONTENT) + 1, len(CONTENT) - 1):
         with pytest.raises(DataError, match="bytes"):
             files.fetch(iov(checksum="of another form", size=size))
-    with pytest.raises(MissingFileError, match=r"PED/none\.root") as found:
-        files.fetch_all([iov("PED/none.root")] * 20, directory=tmp_path / "out")
+    with pytest.raises(match=r"PED/none\.root") as found:
+        files.download([iov("PED/none.root")] * 20, tmp_path / "out")
     assert found.value.exit_code == 6 and left(tmp_path) == []
 
 
@@ -140,16 +140,16 @@ def test_addresses(server, file_server, tmp_path, monkeypatch):
 def test_files_of_a_directory_have_the_paths_of_their_urls(files, file_server, tmp_path):
     counts = []
     wanted = [iov(url, CHECKSUMS["sha1"]) for url in (URL, f"/{URL}", f"{file_server.base}/{URL}")]
-    paths = files.fetch_all(wanted, lambda *numbers: counts.append(numbers), directory=tmp_path)
+    paths = files.download(wanted, tmp_path, lambda *numbers: counts.append(numbers))
     assert paths == [tmp_path / URL, tmp_path / URL, tmp_path / f"127.0.0.1:{file_server.server_port}{PATH}"]
     assert all(path.read_bytes() == CONTENT for path in paths) and counts == [(1, 3), (2, 3), (3, 3)]
     asked = len(file_server.asked)
-    files.download(wanted[0], tmp_path)
+    files.download(wanted[:1], tmp_path)
     assert len(file_server.asked) == asked
     # The file of this URL was replaced, and so is that of the directory.
     file_server.files[PATH] = b"new"
     new = iov(checksum=hashlib.sha256(b"new").hexdigest())
-    assert files.download(new, tmp_path).read_bytes() == b"new"
+    assert files.download([new], tmp_path)[0].read_bytes() == b"new"
 
 
 def test_a_damaged_file_of_the_cache_is_replaced(files, file_server):
@@ -170,9 +170,9 @@ wanted = PayloadIOV("PED", "PED/one.root", sys.argv[2], 0, (1, 0), (2, 0), None)
 """
 
 
-def start_process(code, file_server):
+def start_process(code, file_server, *arguments):
     return subprocess.Popen(
-        [sys.executable, "-c", SCRIPT + code, file_server.base, CHECKSUMS["sha256"]],
+        [sys.executable, "-c", SCRIPT + code, file_server.base, CHECKSUMS["sha256"], *arguments],
         stderr=subprocess.PIPE,
         text=True,
         # It can be interrupted, also if pytest cannot.
@@ -196,7 +196,9 @@ sys.exit(any(os.waitpid(child, 0)[1] for child in children))
 
 def test_an_interrupted_download_leaves_nothing(file_server, tmp_path):
     file_server.breaks.set()
-    job = start_process("files.fetch_all([wanted] * 20)", file_server)
+    job = start_process(
+        "from pathlib import Path; files.download([wanted] * 20, Path(sys.argv[3]))", file_server, str(tmp_path)
+    )
     assert file_server.is_broken.wait(60)
     job.send_signal(signal.SIGINT)
     assert "KeyboardInterrupt" in job.communicate(timeout=60)[1]
@@ -205,12 +207,13 @@ def test_an_interrupted_download_leaves_nothing(file_server, tmp_path):
 
 def test_the_files_that_were_not_used_for_longest_leave_the_cache(file_server):
     file_server.files = {f"/base/{number}": bytes([number]) * 1000 for number in range(4)}
-    files = files_of(file_server.base, cache_size=2500)
+    files = files_of(file_server.base)
     paths = [files.fetch(iov(f"{number}", size=1000)) for number in range(3)]
-    assert all(path.exists() for path in paths)
     # As if they were used some hours ago; the second one longest ago.
     for path, hours in zip(paths, (3, 4, 2), strict=True):
         os.utime(path, (time.time() - hours * 3600,) * 2)
+    # The first download of a process limits the cache.
+    files = files_of(file_server.base, cache_size=2500)
     files.fetch(iov("0", size=1000))
     files.fetch(iov("3", size=1000))
     assert [path.exists() for path in paths] == [True, False, False]

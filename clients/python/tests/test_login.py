@@ -57,7 +57,8 @@ def provider():
 
 
 def settings(server, provider):
-    return config.read_config(server, issuer=provider.url, client_id="cdb-command", audience=AUDIENCE)
+    login = {"issuer": provider.url, "client_id": "cdb-command", "audience": AUDIENCE}
+    return config.read_config(server, login=login)
 
 
 def test_a_login_with_the_device_flow(fresh, provider, tmp_path, monkeypatch):
