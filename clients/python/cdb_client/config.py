@@ -3,7 +3,7 @@
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,11 +14,9 @@ from cdb_client.errors import InputError
 
 # The server of `make run` on this machine.
 DEFAULT_SERVER = "http://127.0.0.1:8000"
-# The members of the file, and of a server in it.
+# The members of the file that are numbers, and those of a server for `cdb login`.
 NUMBERS = ("cache_size", "retry_for", "max_age")
-FILE_MEMBERS = {"default", "servers", "cache", *NUMBERS}
 LOGIN_MEMBERS = ("issuer", "client_id", "scope", "audience")
-SERVER_MEMBERS = {"url", "token_file", "payload_base", *LOGIN_MEMBERS}
 
 
 @dataclass(frozen=True)
@@ -59,36 +57,28 @@ def read_config(server: str | None = None, **given: Any) -> Config:
     entry: Mapping[str, Any] = servers.get(asked, {})
     url = str(entry.get("url", asked)).rstrip("/")
     if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
+        known = f"the servers of {directory() / 'config.toml'} ({', '.join(servers) or 'none'})"
         raise InputError(
-            f"The server {url!r} is no address such as https://conditions.example.org, and none of the servers in "
-            f"{directory() / 'config.toml'}: {', '.join(servers) or 'there are none'}."
+            f"The server {url!r} is neither an address such as https://cdb.example.org nor one of {known}."
         )
     token_file = environment.get("CDB_TOKEN_FILE") or entry.get("token_file")
-    cache = environment.get("CDB_CACHE_DIR") or file.get("cache") or platformdirs.user_cache_dir("cdb", appauthor=False)
-    config = Config(
-        server=url,
-        token=environment.get("CDB_TOKEN"),
-        token_file=Path(token_file).expanduser() if token_file else None,
-        payload_base=environment.get("CDB_PAYLOAD_BASE_URL") or entry.get("payload_base"),
-        cache=Path(cache).expanduser(),
-        login={name: entry[name] for name in LOGIN_MEMBERS if name in entry},
-        **{name: file[name] for name in NUMBERS if name in file},
-    )
-    return replace(config, **{name: value for name, value in given.items() if value is not None})
+    values: dict[str, Any] = {
+        "token": environment.get("CDB_TOKEN"),
+        "token_file": Path(token_file).expanduser() if token_file else None,
+        "payload_base": environment.get("CDB_PAYLOAD_BASE_URL") or entry.get("payload_base"),
+        "cache": Path(environment.get("CDB_CACHE_DIR") or platformdirs.user_cache_dir("cdb", appauthor=False)),
+        "login": {name: entry[name] for name in LOGIN_MEMBERS if name in entry},
+    }
+    values |= {name: file[name] for name in NUMBERS if name in file}
+    return Config(url, **values | {name: value for name, value in given.items() if value is not None})
 
 
 def _read_file() -> Mapping[str, Any]:
     path = directory() / "config.toml"
     try:
         found = tomllib.loads(path.read_text())
-        unknown = {*found} - FILE_MEMBERS
-        for entry in found.get("servers", {}).values():
-            unknown |= {*entry} - SERVER_MEMBERS
-        numbers = {name: float(found[name]) for name in NUMBERS if name in found}
+        return found | {name: float(found[name]) for name in NUMBERS if name in found}
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, TypeError) as error:
         raise InputError(f"{path} cannot be read: {error}") from None
-    if unknown:
-        raise InputError(f"{path} has an unknown member {min(unknown)!r}.")
-    return found | numbers

@@ -2,14 +2,12 @@
 
 import errno
 import hashlib
-import os
 import re
 import threading
 import uuid
 import zlib
 from collections.abc import Iterator
 from contextlib import closing
-from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -19,17 +17,14 @@ from urllib3.exceptions import HTTPError
 
 from cdb_client import errors
 from cdb_client.payload import PayloadIOV
-from cdb_client.transport import HEADERS, Retries, make_pool
+from cdb_client.transport import HEADERS, Retries, pool_of
 
 CHUNK_BYTES = 2**20
 # Redirects are followed, and nothing else is repeated by urllib3.
 REDIRECTS = urllib3.Retry(None, connect=0, read=0, redirect=5, status=0, other=0)
-HTTP = re.compile("https?://", re.IGNORECASE)
 SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/")
-# Checksums by the number of their hexadecimal digits, and by prefix.
+# Checksums by the number of their hexadecimal digits.
 ALGORITHMS = {8: "adler32", 32: "md5", 40: "sha1", 64: "sha256"}
-PREFIXES = {name: name for name in ALGORITHMS.values()} | {"ad": "adler32"}
-CHECKSUM = re.compile(r"(?:([a-z0-9]+):)?([0-9a-f]+)")
 # The errors for a status, or for an error number of the operating system.
 MISSING = dict.fromkeys((404, 410, errno.ENOENT, errno.EISDIR, errno.ENOTDIR), errors.DataError)
 FORBIDDEN = dict.fromkeys((401, 403, errno.EACCES, errno.EPERM), errors.NotAllowedError)
@@ -47,7 +42,8 @@ def download(iov: PayloadIOV, address: str, target: Path, retry_for: float, stop
     try:
         while True:
             try:
-                blocks = _http_blocks(address, retries) if HTTP.match(address) else _local_blocks(address)
+                is_http = address.lower().startswith(("http://", "https://"))
+                blocks = _http_blocks(address, retries) if is_http else _local_blocks(address)
                 with temporary.open("wb") as file:
                     file.writelines(verified(blocks, iov, stop))
                 temporary.replace(target)
@@ -85,17 +81,15 @@ def verified(blocks: Iterator[bytes], iov: PayloadIOV, stop: threading.Event | N
         raise errors.DataError(f"The payload file {iov.url} has {size:,} bytes instead of {iov.size:,}.")
     found = state.hexdigest() if state else f"{adler:08x}"
     if digits and found != digits:
-        detail = f"has the checksum {name}:{found} instead of {name}:{digits}"
-        raise errors.DataError(f"The payload file {iov.url} {detail}.")
+        raise errors.DataError(f"The payload file {iov.url} has the {name} checksum {found} instead of {digits}.")
 
 
 def digest_of(iov: PayloadIOV) -> tuple[str, str] | None:
     """The algorithm and the digits of a checksum; None for none, or in an unknown form, which is not verified."""
-    match = CHECKSUM.fullmatch(iov.checksum.lower())
-    name = ALGORITHMS.get(len(match[2])) if match else None
-    if not match or not name or (match[1] and PREFIXES.get(match[1]) != name):
-        return None
-    return name, match[2]
+    prefix, _, digits = iov.checksum.lower().rpartition(":")
+    name = ALGORITHMS.get(len(digits), "")
+    # The prefix is the name of the algorithm, or a part such as `ad`.
+    return (name, digits) if name and name.startswith(prefix) and re.fullmatch("[0-9a-f]+", digits) else None
 
 
 def relative_path(url: str) -> Path:
@@ -111,19 +105,13 @@ def relative_path(url: str) -> Path:
 
 def _http_blocks(address: str, retries: Retries) -> Iterator[bytes]:
     parts = urlsplit(address)
-    pool = _pool(f"{parts.scheme}://{parts.netloc}", os.getpid())
+    pool = pool_of(f"{parts.scheme}://{parts.netloc}")
     options: dict[str, Any] = {"headers": HEADERS, "retries": REDIRECTS, "preload_content": False}
     with closing(retries.send(pool, "GET", address, **options)) as response:
         if response.status != 200:
-            kind = FAULTS.get(response.status, errors.CdbError)
-            raise kind(f"The payload file {address} cannot be read: the server answered with status {response.status}.")
+            detail = f"The payload file {address} cannot be read: the server answered with status {response.status}."
+            raise FAULTS.get(response.status, errors.CdbError)(detail)
         yield from response.stream(CHUNK_BYTES)
-
-
-@cache
-def _pool(server: str, process: int) -> urllib3.PoolManager:
-    """The connections to a file server. A child process has its own."""
-    return make_pool(server)
 
 
 def _local_blocks(address: str) -> Iterator[bytes]:
@@ -132,8 +120,8 @@ def _local_blocks(address: str) -> Iterator[bytes]:
             while block := file.read(CHUNK_BYTES):
                 yield block
     except OSError as error:
-        kind = FAULTS.get(error.errno or 0, errors.UnavailableError)
-        raise kind(f"The payload file {address} cannot be read: {error}") from None
+        detail = f"The payload file {address} cannot be read: {error}"
+        raise FAULTS.get(error.errno or 0, errors.UnavailableError)(detail) from None
 
 
 def _open(address: str) -> Any:

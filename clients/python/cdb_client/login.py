@@ -11,10 +11,8 @@ from urllib3.exceptions import HTTPError
 
 from cdb_client import errors, tokens
 from cdb_client.config import Config
-from cdb_client.transport import Transport, is_readable_by_others, make_pool, reason_of
+from cdb_client.transport import Transport, is_readable_by_others, pool_of, reason_of
 
-# The members of a response that starts a device flow (RFC 8628, 3.2).
-NEEDED = {"device_code", "user_code", "verification_uri", "expires_in"}
 GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 # Between two requests, if the provider names no interval, and what is added if it asks to slow down (RFC 8628, 3.5).
 INTERVAL_SECONDS = SLOWER_SECONDS = 5
@@ -51,45 +49,34 @@ def device_flow(config: Config, show: Callable[[str, str, str | None], None]) ->
             "A login needs the address of the identity provider and a client id that is registered there: issuer and client_id "
             f"of the server in config.toml. ({config.server})"
         )
-    pool = make_pool(issuer)
+    pool = pool_of(issuer)
 
     def ask(url: str, form: dict[str, str] | None = None) -> dict[str, Any]:
         headers = {"Accept": "application/json", "Content-Type": "application/x-www-form-urlencoded"}
+        method, body = ("POST", urlencode(form)) if form else ("GET", None)
         try:
-            response = pool.request(
-                "POST" if form else "GET", url, body=form and urlencode(form), headers=headers, retries=RETRY
-            )
-            return dict(response.json())
+            found = dict(pool.request(method, url, body=body, headers=headers, retries=RETRY).json())
         except HTTPError as error:
             raise errors.UnavailableError(f"{reason_of(error)} ({issuer})") from None
         except (ValueError, TypeError):
             raise errors.InputError(f"{url} gave no JSON. Is this an OpenID Connect provider? ({issuer})") from None
-
-    def refused(found: dict[str, Any]) -> errors.CdbError:
-        reason = found.get("error_description") or found.get("error") or "unknown response"
-        return errors.NotAllowedError(f"The identity provider refused the login: {reason}. ({issuer})")
+        if found.get("error") not in (None, "authorization_pending", "slow_down"):
+            reason = found.get("error_description") or found["error"]
+            raise errors.NotAllowedError(f"The identity provider refused the login: {reason}. ({issuer})")
+        return found
 
     endpoints = ask(f"{issuer}/.well-known/openid-configuration")
     if "device_authorization_endpoint" not in endpoints:
         raise errors.InputError(f"The identity provider has no device flow. Store a token instead. ({issuer})")
     given = ask(endpoints["device_authorization_endpoint"], form)
-    if not given.keys() >= NEEDED:
-        raise refused(given)
     show(given["verification_uri"], given["user_code"], given.get("verification_uri_complete"))
     interval, ends = float(given.get("interval", INTERVAL_SECONDS)), time.monotonic() + float(given["expires_in"])
     polled = {"client_id": form["client_id"], "grant_type": GRANT, "device_code": given["device_code"]}
     while time.monotonic() + interval < ends:
         time.sleep(interval)
         found = ask(endpoints["token_endpoint"], polled)
-        match found.get("error"):
-            case None if "access_token" in found:
-                return str(found["access_token"])
-            case "slow_down":
-                interval += SLOWER_SECONDS
-            case "expired_token":
-                break
-            case "authorization_pending":
-                pass
-            case _:
-                raise refused(found)
+        if "access_token" in found:
+            return str(found["access_token"])
+        if found.get("error") == "slow_down":
+            interval += SLOWER_SECONDS
     raise errors.NotAllowedError(f"The code expired before you logged in. Try again. ({issuer})")

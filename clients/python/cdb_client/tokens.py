@@ -41,10 +41,9 @@ def _read(path: Path) -> str:
 def stored_tokens() -> dict[str, str]:
     """The tokens that `cdb login` has stored, by the address of the server."""
     try:
-        found = json.loads((config.directory() / "tokens.json").read_text())
-    except (OSError, ValueError):
+        return dict(json.loads((config.directory() / "tokens.json").read_text()))
+    except (OSError, ValueError, TypeError):
         return {}
-    return found if isinstance(found, dict) else {}
 
 
 def store_token(server: str, token: str | None) -> None:

@@ -4,22 +4,17 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from cdb_client import errors
-from cdb_client.moments import Moment, as_moment
+from cdb_client.moments import When, as_moment
 from cdb_client.rows import read_rows, wire_moment
+from cdb_client.sources import Item
 from cdb_client.transport import Transport, segment
 
 REQUEST_ROWS = 10_000
 # Rows that a message names.
 FAULTS_NAMED = 10
-
-# A response of the service, as JSON.
-Document = dict[str, Any]
-# A moment, as its class, as text such as "5,0", or as a pair. An end may also be "next", "open" or (7, "end").
-AnyMoment = Moment | str | tuple[int, int]
-AnyEnd = AnyMoment | tuple[int, str]
 
 
 class Writes:
@@ -38,8 +33,8 @@ class Writes:
         tag: str,
         payload_type: str,
         url: str,
-        since: AnyMoment,
-        until: AnyEnd,
+        since: When,
+        until: When | tuple[int, str],
         *,
         checksum: str = "",
         size: int = 0,
@@ -47,7 +42,7 @@ class Writes:
         comment: str | None = None,
         dry_run: bool = False,
         file: Path | str | None = None,
-    ) -> Document:
+    ) -> Item:
         """Make a payload valid from `since` until `until`: a moment, the end of a major number, the next start, or for ever.
 
         `file` is a copy of the payload file, from which size and checksum (MD5) are computed. A refused dry run raises nothing:
@@ -76,7 +71,7 @@ class Writes:
         comment: str | None = None,
         dry_run: bool = False,
         progress: Callable[[int, int | None], None] | None = None,
-    ) -> Document:
+    ) -> Item:
         """Insert many rows: a file in CSV or JSON Lines, a DataFrame, or mappings. The columns are those of an export.
 
         A row without an end, or with an open one, is valid until the next start. `url` is another name of `payload_url`, and
@@ -120,38 +115,30 @@ class Writes:
                 progress(summary["rows"], total)
         return summary
 
-    def create_tag(
-        self, name: str, *, description: str = "", comment: str | None = None, dry_run: bool = False
-    ) -> Document:
+    def create_tag(self, name: str, *, comment: str | None = None, dry_run: bool = False) -> Item:
         """Create an empty, unlocked global tag."""
-        body = {"name": name, "status": "unlocked"} | ({"description": description} if description else {})
+        body = {"name": name, "status": "unlocked"}
         return self._write("POST", "gt", body, comment, dry_run, f"tag {name}")
 
-    def create_type(
-        self, name: str, *, description: str = "", comment: str | None = None, dry_run: bool = False
-    ) -> Document:
+    def create_type(self, name: str, *, comment: str | None = None, dry_run: bool = False) -> Item:
         """Create a payload type."""
-        body = {"name": name} | ({"description": description} if description else {})
-        return self._write("POST", "pt", body, comment, dry_run, f"payload type {name}")
+        return self._write("POST", "pt", {"name": name}, comment, dry_run, f"payload type {name}")
 
     def clone(
         self, source: str, target: str, *, rev: int | None = None, comment: str | None = None, dry_run: bool = False
-    ) -> Document:
+    ) -> Item:
         """Create an unlocked tag with the contents of another one, also of an earlier revision."""
         path = f"cloneGlobalTag/{segment(source)}/{segment(target)}" + ("" if rev is None else f"?rev={rev}")
         return self._write("POST", path, {}, comment, dry_run, f"tag {source}, clone {target}")
 
-    def set_status(self, tag: str, status: str, *, comment: str | None = None, dry_run: bool = False) -> Document:
+    def set_status(self, tag: str, status: str, *, comment: str | None = None, dry_run: bool = False) -> Item:
         """Change the status of a tag, for example to `locked`. Nothing can be changed any more in a `frozen` tag."""
         path = f"gt_change_status/{segment(tag)}/{segment(status)}"
         return self._write("PUT", path, {}, comment, dry_run, f"tag {tag}")
 
-    def _write(
-        self, method: str, path: str, body: dict[str, Any], comment: str | None, dry_run: bool, about: str
-    ) -> Document:
-        more = ({"comment": comment} if comment else {}) | ({"dry_run": True} if dry_run else {})
-        found: dict[str, Any] = self._transport.write(method, path, body | more, about=about)
-        return found
+    def _write(self, method: str, path: str, body: Item, comment: str | None, dry_run: bool, about: str) -> Item:
+        body |= {"comment": comment or "", "dry_run": dry_run}
+        return cast(Item, self._transport.write(method, path, body, about=about))
 
 
 def _faults(rows: list[dict[str, Any]] | None, places: list[str]) -> str:
