@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         UnavailableError,
     )
     from cdb_client.moments import OPEN, Moment
-    from cdb_client.payload import PayloadIOV, Resolution, table
+    from cdb_client.payload import PayloadIOV, Resolution
     from cdb_client.tag import IOVs, Tag
 
 __version__ = "1.0.0"
@@ -38,7 +38,7 @@ _MODULES = {
         "UnavailableError",
     ),
     "moments": ("Moment", "OPEN"),
-    "payload": ("PayloadIOV", "Resolution", "table"),
+    "payload": ("PayloadIOV", "Resolution"),
     "tag": ("IOVs", "Tag"),
 }
 
@@ -58,7 +58,6 @@ __all__ = [
     "Resolution",
     "Tag",
     "UnavailableError",
-    "table",
 ]
 
 

@@ -12,7 +12,10 @@ class CdbError(Exception):
     """
 
     exit_code: ClassVar[int] = 1
-    document: Mapping[str, Any] = {}
+
+    def __init__(self, message: str, document: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.document = document or {}
 
 
 class InputError(CdbError):
@@ -28,7 +31,7 @@ class NotAllowedError(CdbError):
 
 
 class NotFoundError(CdbError):
-    """The global tag, payload type, revision, file or other object does not exist, or is no longer stored."""
+    """The global tag, payload type, revision or other object does not exist, or is no longer stored."""
 
     exit_code = 4
 
@@ -46,13 +49,9 @@ class RefusedError(CdbError):
 
 
 class DataError(CdbError):
-    """Data are not what they should be: a payload file with another size or checksum, or a damaged snapshot."""
+    """Data are not what they should be: a payload file that is missing or has another size or checksum, or a damaged snapshot."""
 
     exit_code = 6
-
-
-class MissingFileError(DataError, NotFoundError):
-    """The payload file of a payload IOV does not exist."""
 
 
 class OutsideSnapshotError(DataError):

@@ -1,6 +1,7 @@
 """Moments of data taking, and the ends of intervals of validity."""
 
-from typing import NamedTuple
+import operator
+from typing import Any, NamedTuple
 
 from cdb_client.errors import InputError
 
@@ -14,36 +15,38 @@ class Moment(NamedTuple):
     major: int
     minor: int
 
-    @classmethod
-    def parse(cls, text: str) -> "Moment":
-        """The moment of `1234` (minor 0), `1234,5` or `open` (the end of time). Raises `InputError`."""
-        if text.strip() == "open":
-            return OPEN
-        major, comma, minor = text.partition(",")
-        try:
-            return cls.checked(int(major), int(minor) if comma else 0)
-        except ValueError:
-            raise InputError(
-                f"A moment is MAJOR, MAJOR,MINOR or open, with numbers from 0 to 2^63-1 (got {text!r})."
-            ) from None
-
-    @classmethod
-    def checked(cls, major: int, minor: int) -> "Moment":
-        """The moment with these numbers. Raises `InputError` if one is out of range."""
-        for number in (major, minor):
-            if not 0 <= number <= LARGEST:
-                raise InputError(f"The numbers of a moment must be from 0 to 2^63-1 (got {number}).")
-        return cls(major, minor)
-
     def __str__(self) -> str:
         return "open" if self == OPEN else f"{self.major},{self.minor}"
 
 
+# The forms in which callers give a moment.
+When = Moment | str | int | tuple[int, int] | None
 # The end of an open interval.
 OPEN = Moment(LARGEST, LARGEST)
 FIRST = Moment(0, 0)
 # After the last moment: the end of an open interval as `exclusive_end` returns it.
 AFTER_ALL = Moment(LARGEST + 1, 0)
+
+
+def as_moment(major: Any, minor: int = 0) -> Moment:
+    """The moment of numbers, of a pair, or of a text: `1234` (minor 0), `1234,5` or `open` (the end of time).
+
+    Raises `InputError`.
+    """
+    given = (major, minor) if minor else major
+    if major == "open":
+        return OPEN
+    try:
+        if isinstance(major, str):
+            major = [int(text) for text in major.split(",")]
+        if isinstance(major, tuple | list):
+            major, minor = major if len(major) > 1 else (*major, minor)
+        moment = Moment(operator.index(major), operator.index(minor))
+    except (TypeError, ValueError):
+        moment = Moment(-1, 0)
+    if not (0 <= moment.major <= LARGEST and 0 <= moment.minor <= LARGEST):
+        raise InputError(f"A moment is MAJOR, MAJOR,MINOR or open, with numbers from 0 to 2^63-1 (got {given!r}).")
+    return moment
 
 
 def exclusive_end(end: Moment, mode: str) -> Moment:

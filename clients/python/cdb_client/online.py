@@ -17,7 +17,7 @@ from urllib3.exceptions import HTTPError
 from cdb_client.cache import Cache
 from cdb_client.contents import Stretch, Stretches
 from cdb_client.errors import CdbError, InputError, UnavailableError
-from cdb_client.moments import AFTER_ALL, FIRST, LARGEST, OPEN, Moment, exclusive_end, wire_end
+from cdb_client.moments import AFTER_ALL, FIRST, LARGEST, OPEN, Moment, as_moment, exclusive_end, wire_end
 from cdb_client.payload import COLUMNS
 from cdb_client.sources import AsOf, Found, Item, past
 from cdb_client.transport import Query, Response, Transport, segment
@@ -264,10 +264,7 @@ class Online:
         """Remember and store what a lookup at a moment has returned."""
         try:
             version, revision = _version(response.headers), int(response.headers["cdb-revision"])
-            since, until = (
-                Moment.parse(response.headers[f"cdb-valid-{name}"].replace(f"{LARGEST},{LARGEST}", "open"))
-                for name in ("since", "until")
-            )
+            since, until = (as_moment(response.headers[f"cdb-valid-{name}"]) for name in ("since", "until"))
         except KeyError as missing:
             detail = f"The response has no header {missing}. Is this the address of a cdb service?"
             raise CdbError(f"{detail} ({self.transport.config.server}, {_about(name, as_of)})") from None

@@ -3,9 +3,12 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from cdb_client.moments import Moment
+
+if TYPE_CHECKING:
+    from cdb_client.client import Client
 
 # The columns of a lookup's row, in the order of the service.
 COLUMNS = (
@@ -19,13 +22,6 @@ COLUMNS = (
     "minor_iov_end",
     "revision",
 )
-
-
-class Fetcher(Protocol):
-    """Gets payload files (`cdb_client.files.Files`)."""
-
-    def fetch(self, iov: "PayloadIOV") -> Path:
-        """The path of the verified file in the cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +39,13 @@ class PayloadIOV:
     since: Moment
     until: Moment
     revision: str | None
-    files: Fetcher | None = field(default=None, repr=False, compare=False)
+    client: "Client | None" = field(default=None, repr=False, compare=False)
 
     @classmethod
-    def from_row(cls, row: list[Any], files: Fetcher | None = None) -> "PayloadIOV":
+    def from_row(cls, row: list[Any], client: "Client | None" = None) -> "PayloadIOV":
         """The IOV of a row of a lookup, an array in the order of `COLUMNS`."""
         name, url, checksum, size, major, minor, major_end, minor_end, revision = row
-        return cls(name, url, checksum, size, Moment(major, minor), Moment(major_end, minor_end), revision, files)
+        return cls(name, url, checksum, size, Moment(major, minor), Moment(major_end, minor_end), revision, client)
 
     @property
     def row(self) -> list[Any]:
@@ -59,15 +55,15 @@ class PayloadIOV:
     def fetch(self) -> Path:
         """The path of the payload file in the cache, after its size and checksum were verified; it is downloaded if necessary.
 
-        Raises `DataError` if the file is not the one that was inserted, `NotFoundError`, `UnavailableError`.
+        Raises `DataError` if the file is not the one that was inserted, and `UnavailableError`.
         """
-        if self.files is None:
+        if self.client is None:
             raise ValueError("This payload IOV belongs to no client.")
-        return self.files.fetch(self)
+        return self.client.fetch(self)
 
     def as_dict(self) -> dict[str, Any]:
         """The columns by name, with moments as (major, minor)."""
-        columns = {name: getattr(self, name) for name in self.__slots__ if name != "files"}
+        columns = {name: getattr(self, name) for name in self.__slots__ if name != "client"}
         return columns | {"since": tuple(self.since), "until": tuple(self.until)}
 
 
@@ -92,10 +88,3 @@ class Resolution(Mapping[str, PayloadIOV]):
 
     def __len__(self) -> int:
         return len(self.iovs)
-
-
-def table(iovs: list[PayloadIOV]) -> Any:
-    """A pandas DataFrame with a row for each IOV; needs the extra `pandas`."""
-    import pandas  # type: ignore[import-untyped]
-
-    return pandas.DataFrame([iov.as_dict() for iov in iovs])

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from cdb_client.errors import InputError, MissingPayloadError
-from cdb_client.moments import Moment, exclusive_end
-from cdb_client.payload import PayloadIOV, Resolution, table
+from cdb_client.moments import Moment, When, as_moment, exclusive_end
+from cdb_client.payload import PayloadIOV, Resolution
 from cdb_client.sources import AsOf, Item, Row, past
 
 if TYPE_CHECKING:
     from cdb_client.client import Client
 
-When = Moment | str | int | tuple[int, int] | None
 # As many lookups as the service carries out in one request.
 MANY = 10_000
 
@@ -25,7 +24,9 @@ class IOVs(list[PayloadIOV]):
 
     def to_pandas(self) -> Any:
         """A pandas DataFrame with a row for each IOV; needs the extra `pandas`."""
-        return table(self)
+        import pandas  # type: ignore[import-untyped]
+
+        return pandas.DataFrame([iov.as_dict() for iov in self])
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,20 +298,6 @@ class Valid(Mapping[str, PayloadIOV]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
-
-
-def as_moment(major: When, minor: int = 0) -> Moment:
-    """The moment that a caller gave in one of the forms. Raises `InputError`."""
-    if isinstance(major, Moment):
-        return major
-    if isinstance(major, str) and not minor:
-        return Moment.parse(major)
-    if isinstance(major, tuple) and len(major) == 2 and not minor:
-        major, minor = major
-    try:
-        return Moment.checked(int(cast(Any, major).__index__()), int(minor.__index__()))
-    except AttributeError:
-        raise InputError(f"A moment is needed: numbers, or text such as 1234,5 (got {major!r}).") from None
 
 
 def _window(since: When, until: When) -> tuple[Moment | None, Moment | None]:

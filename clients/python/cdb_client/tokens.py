@@ -41,24 +41,18 @@ def _read(path: Path) -> str:
 def stored_tokens() -> dict[str, str]:
     """The tokens that `cdb login` has stored, by the address of the server."""
     try:
-        found = json.loads((config.directory() / "tokens.json").read_text())
-    except (OSError, ValueError):
+        return dict(json.loads((config.directory() / "tokens.json").read_text()))
+    except (OSError, ValueError, TypeError):
         return {}
-    return found if isinstance(found, dict) else {}
 
 
-def store_token(server: str, token: str | None) -> Path:
-    """Store a token for a server, or with None remove it, in a file that only this user may read. Returns its path."""
+def store_token(server: str, token: str | None) -> None:
+    """Store a token for a server, or with None remove it, in a file that only this user may read."""
     path = config.directory() / "tokens.json"
-    tokens = stored_tokens()
-    if token is None:
-        tokens.pop(server, None)
-    else:
-        tokens[server] = token
+    tokens = {name: known for name, known in (stored_tokens() | {server: token}).items() if known}
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(f".{os.getpid()}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as file:
         json.dump(tokens, file)
     temporary.replace(path)
-    return path

@@ -12,12 +12,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from cdb_client.client import Client
 from cdb_client.config import read_config
-from cdb_client.errors import DataError, InputError, MissingFileError, UnavailableError
+from cdb_client.errors import DataError, InputError, UnavailableError
 from cdb_client.files import Files
 from cdb_client.moments import OPEN, Moment
 from cdb_client.payload import PayloadIOV
-from cdb_client.transport import Transport
 
 CONTENT = os.urandom(300_000)
 CHECKSUMS = {name: hashlib.new(name, CONTENT).hexdigest() for name in ("md5", "sha1", "sha256")}
@@ -101,9 +101,9 @@ def test_a_short_long_or_missing_file_leaves_nothing(files, tmp_path):
     for size in (len(CONTENT) + 1, len(CONTENT) - 1):
         with pytest.raises(DataError, match="bytes"):
             files.fetch(iov(checksum="of another form", size=size))
-    with pytest.raises(MissingFileError, match=r"PED/none\.root") as found:
-        files.fetch_all([iov("PED/none.root")] * 20, directory=tmp_path / "out")
-    assert found.value.exit_code == 6 and left(tmp_path) == []
+    with pytest.raises(DataError, match=r"PED/none\.root"):
+        files.download([iov("PED/none.root")] * 20, tmp_path / "out")
+    assert left(tmp_path) == []
 
 
 def test_a_file_server_that_breaks_off_and_comes_back(files, file_server, tmp_path):
@@ -124,12 +124,10 @@ def test_addresses(server, file_server, tmp_path, monkeypatch):
     local = files_of(tmp_path)
     for url in ("local file.root", f"file://{tmp_path}/local%20file.root", f"{file_server.base}/{URL}"):
         assert local.fetch(iov(url, "", len(CONTENT))).read_bytes() == CONTENT
-    for url in ("../secret", "a/../../secret"):
-        with pytest.raises(DataError, match="leads out"):
-            local.fetch(iov(url))
-    transport = Transport(read_config(server))
+    with pytest.raises(DataError, match="leads out"):
+        local.fetch(iov("a/../../secret"))
     with pytest.raises(InputError, match="CDB_PAYLOAD_BASE_URL"):
-        Files(transport.config, lambda name: transport.get(f"user_settings/{name}").json()[name]).fetch(iov())
+        Client(server).fetch(iov())
     with pytest.raises(UnavailableError, match=r"127\.0\.0\.1:1"):
         files_of("http://127.0.0.1:1", retry_for=1).fetch(iov())
     monkeypatch.setitem(sys.modules, "fsspec", None)
@@ -139,17 +137,16 @@ def test_addresses(server, file_server, tmp_path, monkeypatch):
 
 def test_files_of_a_directory_have_the_paths_of_their_urls(files, file_server, tmp_path):
     counts = []
-    wanted = [iov(url, CHECKSUMS["sha1"]) for url in (URL, f"/{URL}", f"{file_server.base}/{URL}")]
-    paths = files.fetch_all(wanted, lambda *numbers: counts.append(numbers), directory=tmp_path)
-    assert paths == [tmp_path / URL, tmp_path / URL, tmp_path / f"127.0.0.1:{file_server.server_port}{PATH}"]
-    assert all(path.read_bytes() == CONTENT for path in paths) and counts == [(1, 3), (2, 3), (3, 3)]
-    asked = len(file_server.asked)
-    files.download(wanted[0], tmp_path)
-    assert len(file_server.asked) == asked
+    wanted = [iov(url, CHECKSUMS["sha1"]) for url in (URL, f"{file_server.base}/{URL}")]
+    paths = files.download(wanted, tmp_path, lambda *numbers: counts.append(numbers))
+    assert paths == [tmp_path / URL, tmp_path / f"127.0.0.1:{file_server.server_port}{PATH}"]
+    assert all(path.read_bytes() == CONTENT for path in paths) and counts == [(1, 2), (2, 2)]
+    files.download(wanted, tmp_path)
+    assert len(file_server.asked) == 2
     # The file of this URL was replaced, and so is that of the directory.
     file_server.files[PATH] = b"new"
-    new = iov(checksum=hashlib.sha256(b"new").hexdigest())
-    assert files.download(new, tmp_path).read_bytes() == b"new"
+    files.download([iov(checksum=hashlib.sha256(b"new").hexdigest())], tmp_path)
+    assert paths[0].read_bytes() == b"new"
 
 
 def test_a_damaged_file_of_the_cache_is_replaced(files, file_server):
@@ -162,17 +159,27 @@ def test_a_damaged_file_of_the_cache_is_replaced(files, file_server):
 
 SCRIPT = """
 import os, sys
+from pathlib import Path
+from cdb_client.client import Client
 from cdb_client.config import read_config
 from cdb_client.files import Files
 from cdb_client.payload import PayloadIOV
 files = Files(read_config(payload_base=sys.argv[1]), None)
 wanted = PayloadIOV("PED", "PED/one.root", sys.argv[2], 0, (1, 0), (2, 0), None)
 """
+FORK = """
+children = []
+for _ in range(50):
+    children.append(os.fork())
+    if not children[-1]:
+        os._exit(files.fetch(wanted).stat().st_size != 300_000)
+sys.exit(any(os.waitpid(child, 0)[1] for child in children))
+"""
 
 
-def start_process(code, file_server):
+def start_process(code, *arguments):
     return subprocess.Popen(
-        [sys.executable, "-c", SCRIPT + code, file_server.base, CHECKSUMS["sha256"]],
+        [sys.executable, "-c", SCRIPT + code, *map(str, arguments)],
         stderr=subprocess.PIPE,
         text=True,
         # It can be interrupted, also if pytest cannot.
@@ -181,22 +188,14 @@ def start_process(code, file_server):
 
 
 def test_fifty_processes_download_a_file_once(file_server):
-    fork = """
-children = []
-for _ in range(50):
-    children.append(os.fork())
-    if not children[-1]:
-        os._exit(files.fetch(wanted).stat().st_size != 300_000)
-sys.exit(any(os.waitpid(child, 0)[1] for child in children))
-"""
-    job = start_process(fork, file_server)
+    job = start_process(FORK, file_server.base, CHECKSUMS["sha256"])
     assert job.wait(120) == 0, job.stderr.read()
     assert file_server.asked == [PATH]
 
 
 def test_an_interrupted_download_leaves_nothing(file_server, tmp_path):
     file_server.breaks.set()
-    job = start_process("files.fetch_all([wanted] * 20)", file_server)
+    job = start_process("files.download([wanted] * 20, Path(sys.argv[3]))", file_server.base, "", tmp_path / "out")
     assert file_server.is_broken.wait(60)
     job.send_signal(signal.SIGINT)
     assert "KeyboardInterrupt" in job.communicate(timeout=60)[1]
@@ -205,12 +204,13 @@ def test_an_interrupted_download_leaves_nothing(file_server, tmp_path):
 
 def test_the_files_that_were_not_used_for_longest_leave_the_cache(file_server):
     file_server.files = {f"/base/{number}": bytes([number]) * 1000 for number in range(4)}
-    files = files_of(file_server.base, cache_size=2500)
+    files = files_of(file_server.base)
     paths = [files.fetch(iov(f"{number}", size=1000)) for number in range(3)]
-    assert all(path.exists() for path in paths)
     # As if they were used some hours ago; the second one longest ago.
     for path, hours in zip(paths, (3, 4, 2), strict=True):
         os.utime(path, (time.time() - hours * 3600,) * 2)
+    # The first download of a process limits the cache.
+    files = files_of(file_server.base, cache_size=2500)
     files.fetch(iov("0", size=1000))
     files.fetch(iov("3", size=1000))
     assert [path.exists() for path in paths] == [True, False, False]

@@ -21,27 +21,22 @@ class DeviceProvider(Provider):
         paths = {"token_endpoint": "token", "device_authorization_endpoint": "device"} | endpoints
         configuration = {"issuer": self.url, "jwks_uri": f"{self.url}/jwks"}
         configuration |= {name: f"{self.url}/{path}" for name, path in paths.items() if path}
-        self.answer = lambda path: (
-            200,
-            self.document(path) if path == "/jwks" else json.dumps(configuration).encode(),
-        )
+        served = json.dumps(configuration).encode()
+        self.answer = lambda path: (200, self.document(path) if path == "/jwks" else served)
+        codes = {"device_code": "secret", "user_code": "WDJB-MJHT", "verification_uri": f"{self.url}/page"}
+        self.device = 200, codes | {"expires_in": 600, "interval": 0.05}
         provider = self
 
         class Handler(self.server.RequestHandlerClass):
             def do_POST(self):  # noqa: N802
                 form = dict(parse_qsl(self.rfile.read(int(self.headers["Content-Length"])).decode()))
                 provider.forms.append(form)
-                status, body = provider.device() if self.path == "/device" else provider.poll()
+                status, body = provider.device if self.path == "/device" else provider.poll()
                 self.send_response(status)
                 self.end_headers()
                 self.wfile.write(json.dumps(body).encode())
 
         self.server.RequestHandlerClass = Handler
-
-    def device(self):
-        page = f"{self.url}/page"
-        codes = {"device_code": "secret", "user_code": "WDJB-MJHT", "verification_uri": page}
-        return 200, codes | {"expires_in": 600, "interval": 0.05}
 
     def poll(self):
         if self.answers:
@@ -56,34 +51,33 @@ def provider():
     made.server.shutdown()
 
 
-def settings(server, provider):
-    return config.read_config(server, issuer=provider.url, client_id="cdb-command", audience=AUDIENCE)
+def configured(server, provider, tmp_path):
+    """The configuration of a server that has an issuer in config.toml."""
+    (tmp_path / "config").mkdir(exist_ok=True)
+    login = f'issuer = "{provider.url}"\nclient_id = "cdb-command"\nscope = "openid groups"\naudience = "{AUDIENCE}"'
+    (tmp_path / "config" / "config.toml").write_text(f'[servers.here]\nurl = "{server}"\n{login}\n')
+    return config.read_config("here")
 
 
 def test_a_login_with_the_device_flow(fresh, provider, tmp_path, monkeypatch):
     monkeypatch.setattr(login, "SLOWER_SECONDS", 0.05)
     issuers = tmp_path / "issuers.toml"
-    keys = f'keys_url = "{provider.url}/jwks"'
-    audience = f'audience = "{AUDIENCE}"\nalgorithms = ["RS256"]'
-    issuers.write_text(f'[experiment]\nissuer = "{provider.url}"\n{audience}\n{keys}\n')
+    keys = f'audience = "{AUDIENCE}"\nalgorithms = ["RS256"]\nkeys_url = "{provider.url}/jwks"'
+    issuers.write_text(f'[experiment]\nissuer = "{provider.url}"\n{keys}\n')
     service = fresh(CDB_OPEN_WRITES="false", CDB_ISSUERS_FILE=str(issuers)).start()
     server = f"http://127.0.0.1:{service.port}"
-    granted = service.manage(
-        "grant", "claim", "/exp/calib", "--issuer", "experiment", "--claim", "groups", "--role", "manager"
-    )
-    assert granted.returncode == 0, granted.stderr
-    asked = settings(server, provider)
+    claim = ("claim", "/exp/calib", "--issuer", "experiment", "--claim", "groups", "--role", "manager")
+    assert service.manage("grant", *claim).returncode == 0
+    asked = configured(server, provider, tmp_path)
     provider.answers = ["authorization_pending", "slow_down", "authorization_pending"]
     shown = []
     token = login.device_flow(asked, lambda *values: shown.append(values))
     assert shown == [(f"{provider.url}/page", "WDJB-MJHT", None)]
-    assert provider.forms[0] == {"client_id": "cdb-command", "scope": "openid", "audience": AUDIENCE}
+    assert provider.forms[0] == {"client_id": "cdb-command", "scope": "openid groups", "audience": AUDIENCE}
     assert provider.forms[-1]["device_code"] == "secret" and len(provider.forms) == 5
     assert login.store(asked, token)["name"] == "experiment:alice"
-    stored = tmp_path / "config" / "tokens.json"
-    assert stored.stat().st_mode & 0o777 == 0o600
-    who = Transport(asked).get("whoami", identifies=True).json()
-    assert who["name"] == "experiment:alice"
+    assert (tmp_path / "config" / "tokens.json").stat().st_mode & 0o777 == 0o600
+    assert Transport(asked).get("whoami", identifies=True).json()["name"] == "experiment:alice"
     # One that has expired, one of another provider, and none at all.
     for wrong in (provider.token(exp=int(time.time()) - 3600), Provider().token(), "nonsense"):
         with pytest.raises(NotAllowedError):
@@ -91,30 +85,22 @@ def test_a_login_with_the_device_flow(fresh, provider, tmp_path, monkeypatch):
     assert tokens.stored_tokens() == {server: token}
 
 
-@pytest.mark.parametrize(("answer", "message"), [("access_denied", "access_denied"), ("expired_token", "expired")])
-def test_a_login_that_fails(server, provider, answer, message):
+@pytest.mark.parametrize("answer", ["access_denied", "expired_token"])
+def test_a_login_that_fails(server, provider, tmp_path, answer):
     provider.answers = [answer]
-    with pytest.raises(NotAllowedError, match=message):
-        login.device_flow(settings(server, provider), lambda *values: None)
+    with pytest.raises(NotAllowedError, match=answer):
+        login.device_flow(configured(server, provider, tmp_path), lambda *values: None)
 
 
-def test_what_a_login_needs(server, provider, tmp_path):
+def test_what_a_login_needs(server, tmp_path):
     with pytest.raises(InputError, match="client_id"):
         login.device_flow(config.read_config(server), lambda *values: None)
     without = DeviceProvider(device_authorization_endpoint=None)
     with pytest.raises(InputError, match="device flow"):
-        login.device_flow(settings(server, without), lambda *values: None)
+        login.device_flow(configured(server, without, tmp_path), lambda *values: None)
     without.server.shutdown()
     without.server.server_close()
     with pytest.raises(UnavailableError, match="127"):
-        login.device_flow(settings(server, without), lambda *values: None)
+        login.device_flow(configured(server, without, tmp_path), lambda *values: None)
     with pytest.raises(NotAllowedError):
         login.store(config.read_config("http://conditions.example.org"), "cdb_token")
-    (tmp_path / "config").mkdir()
-    (tmp_path / "config" / "config.toml").write_text(
-        f'[servers.here]\nurl = "{server}"\nissuer = "{provider.url}"\nclient_id = "cdb-command"\nscope = "openid wlcg.groups"\n'
-    )
-    provider.answers = ["access_denied"]
-    with pytest.raises(NotAllowedError):
-        login.device_flow(config.read_config("here"), lambda *values: None)
-    assert provider.forms[0]["scope"] == "openid wlcg.groups"

@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem
 
 from cdb_client.cli.output import FORMS, Output
 from cdb_client.errors import CdbError, InputError
-from cdb_client.moments import Moment
+from cdb_client.moments import as_moment
 
 if TYPE_CHECKING:
     from cdb_client.client import Client
@@ -179,9 +179,9 @@ def option(*names: str, **more: Any) -> click.Option:
 
 TAG, PATH = TagType(), click.Path(path_type=Path)
 TAG_NAME = argument("tag", type=TAG)
-MOMENT = argument("moment", type=Moment.parse)
+MOMENT = argument("moment", type=as_moment)
 TYPES = option("--type", "--types", "types", multiple=True, metavar="NAME", help="Only this payload type; repeatable.")
 WINDOW = (
-    option("--since", type=Moment.parse, metavar="MOMENT", help="Only from this moment on."),
-    option("--until", type=Moment.parse, metavar="MOMENT", help="Only up to this moment."),
+    option("--since", type=as_moment, metavar="MOMENT", help="Only from this moment on."),
+    option("--until", type=as_moment, metavar="MOMENT", help="Only up to this moment."),
 )

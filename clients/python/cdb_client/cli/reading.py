@@ -84,7 +84,7 @@ def get(session: Session, tag: str, moment: Moment, directory: Path, types: tupl
     found = session.tag(tag).resolve(moment, strict=strict, types=types or None)
     wanted = [found[name] for name in types or found]
     with session.output.progress("payload files") as progress:
-        paths = session.client().files.fetch_all(wanted, progress, directory=directory)
+        paths = session.client().files.download(wanted, directory, progress)
     rows = [{"payload_type": iov.payload_type, "path": str(path)} for iov, path in zip(wanted, paths, strict=True)]
     session.output.rows(rows, ("path",))
 

@@ -33,7 +33,7 @@ def login(session: Session, *, paste: bool, forget: bool) -> None:
         tokens.store_token(config.server, None)
         session.output.say(f"The token for {config.server} is removed.")
         return
-    if config.issuer and not paste:
+    if config.login and not paste:
         text = "Open {} in a browser, and type or check the code {} there."
         show = lambda address, code, whole: click.echo(text.format(whole or address, code), err=True)  # noqa: E731
         token = logins.device_flow(config, show)
