@@ -19,7 +19,7 @@ from cdb_client.errors import DataError, InputError, NotFoundError
 from cdb_client.moments import FIRST, OPEN, Moment, exclusive_end
 from cdb_client.snapshot_file import APPLICATION_ID, ROW, SCHEMA_VERSION, SnapshotFile, check_format
 from cdb_client.sources import Item
-from cdb_client.transport import Query, Retries, Transport, reason_of, segment
+from cdb_client.transport import Query, Retries, Transport, segment
 
 SCHEMA = f"""
 BEGIN;
@@ -262,8 +262,7 @@ def _store(
             if row["payload_type"] == payload_type and (row["major_iov"], row["minor_iov"]) > since:
                 yield {**row, "list": number}
 
-    server = transport.config.server
-    retries = Retries(transport.config.retry_for, server, f"{server}, {about}")
+    retries = Retries(transport.config.retry_for, f"{transport.config.server}, {about}")
     while True:
         try:
             with database, transport.stream(f"global-tags/{segment(tag)}/export", query, about=about) as response:
@@ -271,4 +270,4 @@ def _store(
                 database.execute("UPDATE list SET rows = ? WHERE id = ?", (stored, number))
                 return
         except HTTPError as error:
-            retries.pause(reason_of(error))
+            retries.pause(error)

@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from cdb_client.client import Client
 from cdb_client.errors import CdbError, InputError, NotFoundError, OutsideSnapshotError
-from cdb_client.moments import Moment
+from cdb_client.moments import as_moment
 from cdb_client.payload import COLUMNS
 from cdb_client.snapshot_file import SnapshotFile, SnapshotTag
 from cdb_client.sources import AsOf, Item, Row
@@ -85,7 +85,7 @@ class Reads:
         return self._lookup(query, as_of)
 
     def _lookup(self, query: Mapping[str, str], as_of: AsOf | None) -> tuple[bytes, int]:
-        moment = Moment.parse(f"{query.get('majorIOV')},{query.get('minorIOV')}")
+        moment = as_moment(f"{query.get('majorIOV')},{query.get('minorIOV')}")
         strict, as_objects = _choice("strict", query, FLAGS, "0"), _choice("shape", query, SHAPES, "list")
         types = query["payloadType"].split(",") if "payloadType" in query else None
         tag = Tag(self._client, (query.get("gtName", ""),), (as_of,))
