@@ -2,20 +2,20 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from cdb_client.config import read_config
 from cdb_client.errors import InputError, NotFoundError
+from cdb_client.files import Files
+from cdb_client.online import Online
 from cdb_client.payload import PayloadIOV
-from cdb_client.sources import Item, Source
+from cdb_client.snapshot_file import SnapshotFile
+from cdb_client.sources import Item
 from cdb_client.tag import Tag
-
-if TYPE_CHECKING:
-    from cdb_client.files import Files
-    from cdb_client.online import Online
-    from cdb_client.transport import Transport
-    from cdb_client.writes import Writes
+from cdb_client.transport import Transport
+from cdb_client.writes import Writes
 
 
 class Client:
@@ -39,32 +39,21 @@ class Client:
         max_age: float | None = None,
         fresh: bool = False,
     ) -> None:
-        given: dict[str, Any] = {
-            "token": token,
-            "retry_for": retry_for,
-            "payload_base": payload_base,
-            "max_age": max_age,
-        }
-        if fresh:
-            given["max_age"] = 0
-        if isinstance(cache, str | Path):
-            given["cache"] = Path(cache)
-        self.config = read_config(server, **given)
+        self.config = read_config(
+            server,
+            token=token,
+            cache=Path(cache) if isinstance(cache, str | Path) else None,
+            retry_for=retry_for,
+            payload_base=payload_base,
+            max_age=0 if fresh else max_age,
+        )
         if cache is False:
             self.config = replace(self.config, cache=None)
-        self.online: Online | None
-        self.source: Source
-        if snapshot is not None:
-            from cdb_client.snapshot_file import SnapshotFile
-
-            self.source, self.online, self._name = SnapshotFile(Path(snapshot)), None, f"the snapshot {snapshot}"
+        self.source: Online | SnapshotFile
+        if snapshot is None:
+            self.source, self._name = Online(Transport(self.config)), self.config.server
         else:
-            from cdb_client import online
-            from cdb_client.transport import Transport
-
-            self.source = self.online = online.Online(Transport(self.config))
-            self._name = self.config.server
-        self._files: Files | None = None
+            self.source, self._name = SnapshotFile(snapshot), f"the snapshot {snapshot}"
         self._known_types: frozenset[str] = frozenset()
 
     def __enter__(self) -> "Client":
@@ -78,35 +67,24 @@ class Client:
         self.source.close()
 
     @property
-    def transport(self) -> "Transport":
+    def transport(self) -> Transport:
         """The requests to the service. Raises `InputError` if a snapshot is read."""
-        return self._service.transport
-
-    @property
-    def _service(self) -> "Online":
-        if self.online is None:
+        if isinstance(self.source, SnapshotFile):
             raise InputError(f"This needs a service; {self._name} cannot do it.")
-        return self.online
+        return self.source.transport
 
-    @property
-    def files(self) -> "Files":
+    @cached_property
+    def files(self) -> Files:
         """The payload files."""
-        if self._files is None:
-            from cdb_client.files import Files
-
-            self._files = Files(self.config, self.setting)
-        return self._files
+        return Files(self.config, self.setting)
 
     def fetch(self, iov: PayloadIOV) -> Path:
         """The path of the verified payload file in the cache; as `PayloadIOV.fetch`."""
-        path: Path = self.files.fetch(iov)
-        return path
+        return self.files.fetch(iov)
 
     @property
-    def writes(self) -> "Writes":
+    def writes(self) -> Writes:
         """The writes."""
-        from cdb_client.writes import Writes
-
         return Writes(self.transport)
 
     @property

@@ -1,37 +1,15 @@
-"""What is known of a global tag in one state: the rows of a lookup in stretches of moments."""
+"""What is known of one version of a global tag: the rows of its lookups, in stretches of moments."""
 
-import json
-import zlib
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 from cdb_client.moments import AFTER_ALL, FIRST, OPEN, Moment
 from cdb_client.sources import Row
 
-# A smaller stretch is stored without compression, which takes longer than to read it.
-COMPRESSED_BYTES = 100_000
-
-
-def pack(data: bytes) -> bytes:
-    """Bytes to store, with a checksum."""
-    if len(data) > COMPRESSED_BYTES:
-        return b"z" + zlib.compress(data, 1)
-    return b"%08x" % zlib.crc32(data) + data
-
-
-def unpack(packed: bytes) -> bytes:
-    """The inverse of `pack`. Raises `ValueError` if the bytes are damaged."""
-    if packed[:1] == b"z":
-        try:
-            return zlib.decompress(packed[1:])
-        except zlib.error as error:
-            raise ValueError(str(error)) from None
-    if int(packed[:8], 16) != zlib.crc32(packed[8:]):
-        raise ValueError("a checksum is wrong")
-    return packed[8:]
+# A stretch that is read ahead is so many times as long as the longest known one, unless it would have more than so many rows.
+GROWTH, ROWS_AHEAD = 16, 50_000
 
 
 @dataclass(frozen=True)
@@ -64,82 +42,65 @@ class Stretch:
             rows.append(row)
         return found
 
+    @cached_property
+    def minors(self) -> int:
+        """More than the minor numbers of the starts of its rows."""
+        return 1 + max((row[5] for rows in (self.base, self.changes) for row in rows), default=0)
+
     def rows_at(self, moment: Moment) -> Mapping[str, Row]:
         """The row of each payload type at a moment of the stretch."""
         return _Rows(self, moment)
 
-    def encode(self, version: str) -> bytes:
-        """The stretch of this version of a tag as bytes, with a checksum."""
-        base = self.body or json.dumps(self.base).encode()
-        header = json.dumps([version, self.since, self.until, len(base)]).encode()
-        data = b"".join((header, b"\n", base, json.dumps(self.changes).encode()))
-        return pack(data)
 
-    @classmethod
-    def decode(cls, data: bytes) -> tuple[str, "Stretch"]:
-        """The version and the stretch. Raises `ValueError` if the bytes are damaged."""
-        header, _, rest = unpack(data).partition(b"\n")
-        version, since, until, size = json.loads(header)
-        return version, cls(Moment(*since), Moment(*until), json.loads(rest[:size]), json.loads(rest[size:]))
-
-
+@dataclass(slots=True, eq=False)
 class _Rows(Mapping[str, Row]):
     """The rows at a moment, which are found when they are asked for."""
 
-    __slots__ = ("_moment", "_stretch")
+    _stretch: Stretch
+    _moment: Moment
 
-    def __init__(self, stretch: Stretch, moment: Moment) -> None:
-        self._stretch, self._moment = stretch, moment
-
-    def get(self, payload_type: str, default: Any = None) -> Any:
+    def __getitem__(self, payload_type: str) -> Row:
         changes = self._stretch.changes_by_type.get(payload_type)
         if changes and (place := bisect_right(changes[0], self._moment)):
             return changes[1][place - 1]
-        return self._stretch.base_by_type.get(payload_type, default)
-
-    def __getitem__(self, payload_type: str) -> Row:
-        row: Row | None = self.get(payload_type)
-        if row is None:
-            raise KeyError(payload_type)
-        return row
+        return self._stretch.base_by_type[payload_type]
 
     def __iter__(self) -> Iterator[str]:
         names = self._stretch.base_by_type.keys() | self._stretch.changes_by_type.keys()
-        return (name for name in names if self.get(name) is not None)
+        return (name for name in names if name in self)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
 
-class Stretches:
-    """Stretches without overlaps, by their starts. Several threads may read them while one adds to them."""
+@dataclass
+class State:
+    """A version of a tag, now or in the past, and the stretches that are known of it.
 
-    def __init__(self) -> None:
-        self._index: tuple[list[Moment], list[Stretch]] = ([], [])
+    They do not overlap. Several threads may read them while one adds to them.
+    """
+
+    version: str
+    revision: int
+    mode: str
+    is_immutable: bool
+    # The moment of a lookup and its ETag, with which the service is asked whether the version is the present one.
+    moment: Moment
+    etag: str
+    # When it was the present one, in seconds since 1970.
+    checked: float
+    _index: tuple[list[Moment], list[Stretch]] = field(default=([], []), repr=False)
 
     def at(self, moment: Moment) -> Stretch | None:
         """The stretch with this moment."""
+        found = self.reaching(moment)
+        return found if found and moment < found.until else None
+
+    def reaching(self, moment: Moment) -> Stretch | None:
+        """The stretch with this moment, or that ends at it. Its rows at the moment are known, too."""
         starts, stretches = self._index
         place = bisect_right(starts, moment)
-        if place and moment < stretches[place - 1].until:
-            return stretches[place - 1]
-        return None
-
-    def gap(self, moment: Moment) -> tuple[Moment, Moment]:
-        """The moments around one that is in no stretch: from the end of a stretch to the start of the next one."""
-        starts, stretches = self._index
-        place = bisect_right(starts, moment)
-        return (stretches[place - 1].until if place else FIRST), (starts[place] if place < len(starts) else AFTER_ALL)
-
-    def bounded(self) -> Stretch | None:
-        """A stretch that ends, if there is one."""
-        return next((stretch for stretch in self._index[1] if stretch.until < OPEN), None)
-
-    def ending_at(self, moment: Moment) -> Stretch | None:
-        """The stretch that ends at a moment."""
-        starts, stretches = self._index
-        place = bisect_right(starts, moment)
-        return stretches[place - 1] if place and stretches[place - 1].until == moment else None
+        return stretches[place - 1] if place and moment <= stretches[place - 1].until else None
 
     def add(self, new: Stretch) -> None:
         """Add a stretch; others lose what they have in common with it."""
@@ -152,3 +113,27 @@ class Stretches:
                 kept.append(replace(old, since=max(old.since, new.until)))
         kept.sort(key=lambda stretch: stretch.since)
         self._index = ([stretch.since for stretch in kept], kept)
+
+    def ahead(self, moment: Moment) -> tuple[Moment, Moment] | None:
+        """The stretch to read around a moment that is not known, up to known ones; None if too little is known."""
+        starts, stretches = self._index
+        ending = [stretch for stretch in stretches if stretch.until < OPEN]
+        if not ending:
+            return None
+        # Lengths are counted in moments whose minor numbers are below this one.
+        minors = max(moment.minor + 1, *(stretch.minors for stretch in ending))
+
+        def number(of: Moment) -> int:
+            return of.major * minors + min(of.minor, minors - 1)
+
+        def moment_of(number: int) -> Moment:
+            return min(Moment(*divmod(max(number, 0), minors)), AFTER_ALL)
+
+        lengths = [number(stretch.until) - number(stretch.since) + 1 for stretch in ending]
+        rows = 1 + sum(len(stretch.changes) for stretch in ending)
+        length = min(GROWTH * max(lengths), ROWS_AHEAD * sum(lengths) // rows) + 2
+        place = bisect_right(starts, moment)
+        low, high = (stretches[place - 1].until if place else FIRST), (starts[place] if starts[place:] else AFTER_ALL)
+        start = max(low, moment_of(number(moment) - length // 2))
+        end = min(high, moment_of(number(start) + length))
+        return max(low, min(start, moment_of(number(end) - length))), end

@@ -1,7 +1,7 @@
-"""Where answers come from: what the client asks of a service or of a snapshot."""
+"""What the sources of answers have in common: a service (`Online`) and a snapshot (`SnapshotFile`)."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from cdb_client.moments import Moment
 
@@ -25,43 +25,14 @@ class Found(NamedTuple):
     rows: Mapping[str, Row]
 
 
-class Source(Protocol):
-    """A service (`Online`) or a snapshot (`SnapshotFile`). `as_of` is None for the present of a tag."""
-
-    def tags(self) -> list[Item]:
-        """The tag items."""
-
-    def types(self) -> list[Item]:
-        """The payload types."""
-
-    def statuses(self) -> list[Item]:
-        """The statuses of tags."""
-
-    def setting(self, name: str) -> Any:
-        """A public setting."""
-
-    def state_of(self, name: str, as_of: AsOf | None) -> Item:
-        """The tag item in that state, with `revision`."""
-
-    def find(self, name: str, as_of: AsOf | None, moment: Moment) -> Found:
-        """The rows at a moment."""
-
-    def range(
-        self,
-        names: Sequence[str],
-        states: Sequence[AsOf | None],
-        since: Moment | None,
-        until: Moment | None,
-        types: Sequence[str],
-    ) -> Iterable[Item]:
-        """The elements of the service's `payload-iovs/range`: columns, and the part in `since` and `until`."""
-
-    def close(self) -> None:
-        """Close files and connections."""
-
-
 def past(states: Sequence[AsOf | None], suffix: str = "") -> list[tuple[str, str]]:
-    """The parameters of a request for these states of tags."""
+    """The parameters of a request for these states of tags. None is the present."""
     kind = next((state.kind for state in states if state), "")
     values = [state.value if state else "" for state in states]
     return [(kind + suffix, value) for value in (values[:1] if kind == "at" else values)] if kind else []
+
+
+def window(since: Moment | None, until: Moment | None) -> list[tuple[str, str]]:
+    """The parameters of a request for a window of moments."""
+    given = {"since": since, "until": until}
+    return [(name, f"{moment.major},{moment.minor}") for name, moment in given.items() if moment is not None]

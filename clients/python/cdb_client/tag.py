@@ -1,16 +1,21 @@
 """`Tag`: the reads of a global tag."""
 
 import math
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from cdb_client.errors import InputError, MissingPayloadError
+from urllib3.exceptions import HTTPError
+
+from cdb_client.errors import InputError, MissingPayloadError, UnavailableError
 from cdb_client.moments import Moment, When, as_moment, exclusive_end
+from cdb_client.online import Online
 from cdb_client.payload import PayloadIOV, Resolution
-from cdb_client.sources import AsOf, Item, Row, past
+from cdb_client.sources import AsOf, Item, Row, past, window
+from cdb_client.transport import segment
 
 if TYPE_CHECKING:
     from cdb_client.client import Client
@@ -67,34 +72,29 @@ class Tag:
         """The payload IOV of each payload type: that with the latest start at or before the moment.
 
         The moment is given as numbers, as `run` and `lumi`, as text such as "1234,5", or as a `Moment`. If `strict`, IOVs whose
-        validity is over are left out. `types` are the payload types that are wanted. Each of several tags is read at a revision
-        of its own (`Resolution.revisions`), which is the present one as far as `max_age` requires.
+        validity is over are left out. `types` are the payload types that are wanted, by default all. Each of several tags is
+        read at a revision of its own (`Resolution.revisions`), which is the present one as far as `max_age` requires.
         """
         if run is not None or lumi is not None:
             if run is None or major is not None or minor:
                 raise InputError("A moment is run and lumi, or major and minor.")
             major, minor = run, lumi or 0
         moment = as_moment(major, minor)
-        source, revisions, rows = self.client.source, [], []
-        for name, state in zip(self.names, self.states, strict=True):
-            found = source.find(name, state, moment)
-            revisions.append(found.revision)
-            rows.append(found.rows)
-        wanted = None if types is None else _names(types)
-        # Without the mode, ends are not considered.
-        mode = self.client.mode if strict or len(rows) > 1 else None
-        valid = Valid(self, moment, rows, strict, wanted, mode)
-        if wanted is not None and not all(name in valid for name in wanted):
+        find = self.client.source.find
+        found = [find(name, state, moment) for name, state in zip(self.names, self.states, strict=True)]
+        wanted = _names(types)
+        valid = Valid(self, moment, [one.rows for one in found], strict, wanted)
+        if not all(name in valid for name in wanted):
             self.client.check_types(wanted)
-        return Resolution(self.names, tuple(revisions), moment, valid)
+        return Resolution(self.names, tuple(one.revision for one in found), moment, valid)
 
     def resolve_many(
         self, moments: Iterable[When], *, strict: bool = False, types: Iterable[str] | None = None
     ) -> list[Resolution]:
         """The results of lookups at many moments, in their order; all from one state of the database for each 10,000."""
         asked = [as_moment(moment) for moment in moments]
-        wanted = None if types is None else _names(types)
-        if self.client.online is None:
+        wanted = _names(types)
+        if not isinstance(self.client.source, Online):
             return [self.resolve(moment, strict=strict, types=wanted) for moment in asked]
         body: Item = {"gtName": list(self.names), "strict": strict} | ({"payloadType": wanted} if wanted else {})
         if any(self.states):
@@ -111,7 +111,7 @@ class Tag:
         response = self.client.transport.post_read(
             "payload-iovs/query", body | {"moments": moments}, about=f"tag {self}, {len(moments)} moments"
         )
-        revisions = _revisions(response.headers)
+        revisions = tuple(map(int, response.headers["cdb-revision"].split(",")))
         contents: list[dict[str, PayloadIOV]] = []
         by_moment: dict[tuple[int, int], dict[str, PayloadIOV]] = {}
         for element in response.json():
@@ -125,11 +125,10 @@ class Tag:
 
     def prefetch(self, since: When = None, until: When = None) -> None:
         """Read all that is valid in a window at once; moments in it need no further request."""
-        start, end = _window(since, until)
-        if self.client.online is None:
-            return
-        for name, state in zip(self.names, self.states, strict=True):
-            self.client.online.prefetch(name, state, start, end)
+        source = self.client.source
+        if isinstance(source, Online):
+            for name, state in zip(self.names, self.states, strict=True):
+                source.prefetch(name, state, *_window(since, until))
 
     def info(self) -> Item:
         """The tag item: name, author, status, counts, revision, times and limits; of several tags that of the first."""
@@ -145,33 +144,26 @@ class Tag:
 
         The parts of a payload type never overlap. Without `types`, those of all payload types.
         """
-        window = _window(since, until)
-        elements = self.client.source.range(self.names, self.states, *window, types)
+        elements = self.client.source.range(self.names, self.states, *_window(since, until), types)
         return IOVs(
             PayloadIOV(
-                element["payload_type"],
-                element["payload_url"],
-                element["checksum"],
-                element["size"],
-                Moment(*element["since"]),
-                Moment(*element["until"]),
-                element["revision"],
+                one["payload_type"],
+                one["payload_url"],
+                one["checksum"],
+                one["size"],
+                Moment(*one["since"]),
+                Moment(*one["until"]),
+                one["revision"],
                 self.client,
             )
-            for element in elements
+            for one in elements
         )
 
-    def coverage(
-        self,
-        *types: str,
-        since: When = None,
-        until: When = None,
-        required: Iterable[str] = (),
-    ) -> Item:
+    def coverage(self, *types: str, since: When = None, until: When = None, required: Iterable[str] = ()) -> Item:
         """The gaps of each payload type in a window, as the service's route `coverage`."""
-        query = [("base", name) for name in self.names[1:]] + self._past() + _query(types, since, until)
+        query = [("base", name) for name in self.names[1:]] + past(self.states) + _query(types, since, until)
         query += [("required", ",".join(names))] if (names := list(required)) else []
-        return cast(Item, self._read(f"global-tags/{_segment(self.names[0])}/coverage", query))
+        return cast(Item, self._read(f"{self._path}/coverage", query))
 
     def diff(
         self,
@@ -188,21 +180,15 @@ class Tag:
         """
         there = self.client.tag(other) if isinstance(other, str) else other
         query = [("base_a", name) for name in self.names[1:]] + [("base_b", name) for name in there.names[1:]]
-        query += self._past("_a") + there._past("_b") + _query(types, since, until)
+        query += past(self.states, "_a") + past(there.states, "_b") + _query(types, since, until)
         query += ([("by", "checksum")] if by == "checksum" else []) + ([("summary", "1")] if summary else [])
-        return self._read(f"global-tags/{_segment(self.names[0])}/diff/{_segment(there.names[0])}", query)
+        return self._read(f"{self._path}/diff/{segment(there.names[0])}", query)
 
-    def changes(self, *, search: str = "", action: str = "", actor: str = "") -> Iterator[Item]:
+    def changes(self) -> Iterator[Item]:
         """The entries of the change log, newest first, page by page."""
-        given = {"search": search, "action": action, "actor": actor}
         page, pages, last = 1, 1, math.inf
         while page <= pages:
-            query = [
-                ("page", str(page)),
-                ("page_size", "200"),
-                *((name, value) for name, value in given.items() if value),
-            ]
-            found = cast(Item, self._read(f"global-tags/{_segment(self.names[0])}/changes", query))
+            found = self._read(f"{self._path}/changes", [("page", str(page)), ("page_size", "200")])
             for change in found["results"]:
                 # A change that is stored meanwhile moves the others to later places.
                 if change["revision"] < last:
@@ -212,14 +198,13 @@ class Tag:
 
     def change(self, revision: int) -> Item:
         """An entry of the change log with what it removed (`before`) and added (`after`)."""
-        return cast(Item, self._read(f"global-tags/{_segment(self.names[0])}/changes/{revision}", ()))
+        return cast(Item, self._read(f"{self._path}/changes/{revision}", ()))
 
     def explain(self, major: When = None, minor: int = 0, *, types: Iterable[str] | None = None) -> list[Item]:
         """For each payload type the reason for the result of a lookup, and the change that caused it."""
         moment = as_moment(major, minor)
-        query = [("gtName", name) for name in self.names] + self._past()
-        query += [("majorIOV", str(moment.major)), ("minorIOV", str(moment.minor))]
-        query += _query(() if types is None else _names(types), None, None)
+        query = [("gtName", name) for name in self.names] + past(self.states)
+        query += [("majorIOV", str(moment.major)), ("minorIOV", str(moment.minor)), *_query(_names(types), None, None)]
         return cast(list[Item], self._read("payload-iovs/explain", query, f", moment {moment}"))
 
     def export(
@@ -229,68 +214,62 @@ class Tag:
         *,
         since: When = None,
         until: When = None,
-        types: Iterable[str] = (),
-        progress: Any = None,
+        types: Iterable[str] | None = None,
     ) -> int:
-        """Write the IOVs of the tag to a file, and return the number of rows.
-
-        The file is complete or does not exist. `progress` is called with the number of bytes that have arrived.
-        """
+        """Write the IOVs of the tag to a file, and return the number of rows. The file is complete or does not exist."""
         if len(self.names) > 1:
             raise InputError("An export has one tag.")
-        query = [("format", format), *self._past(), *_query(_names(types), since, until)]
-        return self.client._service.export(self.names[0], query, Path(file), str(self), progress)
+        query = [("format", format), *past(self.states), *_query(_names(types), since, until)]
+        path, transport, about, lines = Path(file), self.client.transport, f"tag {self}", 0
+        temporary = path.with_name(f".{path.name}.{time.time_ns()}.part")
+        try:
+            with transport.stream(f"{self._path}/export", query, about=about) as response, temporary.open("xb") as part:
+                for piece in response.stream(1 << 16):
+                    part.write(piece)
+                    lines += piece.count(b"\n")
+            temporary.replace(path)
+        except HTTPError as error:
+            server = transport.config.server
+            raise UnavailableError(f"The export was interrupted: {error} ({server}, {about})") from None
+        except OSError as error:
+            raise InputError(f"{path} cannot be written: {error.strerror} ({about})") from None
+        finally:
+            temporary.unlink(missing_ok=True)
+        return lines - (format == "csv")
 
-    def _past(self, suffix: str = "") -> list[tuple[str, str]]:
-        return past(self.states, suffix)
+    @property
+    def _path(self) -> str:
+        return f"global-tags/{segment(self.names[0])}"
 
     def _read(self, path: str, query: Sequence[tuple[str, str]], about: str = "") -> Any:
         return self.client.transport.get(path, query, about=f"tag {self}{about}", is_slow=True).json()
 
 
+@dataclass(slots=True, eq=False)
 class Valid(Mapping[str, PayloadIOV]):
     """The payload IOVs of a lookup. Each is found when it is asked for, because most jobs need few of them."""
 
-    __slots__ = ("_mode", "_moment", "_rows", "_strict", "_tag", "_types")
-
-    def __init__(
-        self,
-        tag: Tag,
-        moment: Moment,
-        rows: Sequence[Mapping[str, Row]],
-        strict: bool,
-        types: Sequence[str] | None,
-        mode: str | None,
-    ) -> None:
-        self._tag, self._moment, self._rows, self._strict, self._types, self._mode = (
-            tag,
-            moment,
-            rows,
-            strict,
-            types,
-            mode,
-        )
+    _tag: Tag
+    _moment: Moment
+    _rows: Sequence[Mapping[str, Row]]
+    _strict: bool
+    _types: Sequence[str]
 
     def _row(self, payload_type: str) -> Row | None:
-        if self._types is not None and payload_type not in self._types:
+        if self._types and payload_type not in self._types:
             return None
-        found: Row | None = None
-        for rows in self._rows:
-            row = rows.get(payload_type)
-            if row is not None:
-                if self._mode is None or exclusive_end(Moment(row[6], row[7]), self._mode) > self._moment:
-                    return row
-                found = found or row
-        return None if self._strict else found
+        found = [row for rows in self._rows if (row := rows.get(payload_type))]
+        if self._strict or len(found) > 1:
+            mode = self._tag.client.mode
+            valid = [row for row in found if exclusive_end(Moment(row[6], row[7]), mode) > self._moment]
+            found = valid if self._strict else valid + found
+        return found[0] if found else None
 
     def __getitem__(self, payload_type: str) -> PayloadIOV:
         row = self._row(payload_type)
         if row is None:
             raise MissingPayloadError(f"No payload of type {payload_type} (tag {self._tag}, moment {self._moment}).")
         return PayloadIOV.from_row(row, self._tag.client)
-
-    def __contains__(self, payload_type: object) -> bool:
-        return isinstance(payload_type, str) and self._row(payload_type) is not None
 
     def __iter__(self) -> Iterator[str]:
         names = self._rows[0] if len(self._rows) == 1 else set().union(*self._rows)
@@ -305,23 +284,8 @@ def _window(since: When, until: When) -> tuple[Moment | None, Moment | None]:
 
 
 def _query(types: Iterable[str], since: When, until: When) -> list[tuple[str, str]]:
-    start, end = _window(since, until)
-    query = [("payloadType", name) for name in types]
-    for name, moment in (("since", start), ("until", end)):
-        if moment is not None:
-            query.append((name, f"{moment.major},{moment.minor}"))
-    return query
+    return [("payloadType", name) for name in types] + window(*_window(since, until))
 
 
-def _names(types: Iterable[str]) -> list[str]:
-    return [types] if isinstance(types, str) else list(types)
-
-
-def _revisions(headers: Mapping[str, str]) -> tuple[int, ...]:
-    return tuple(int(text) for text in headers.get("cdb-revision", "0").split(","))
-
-
-def _segment(name: str) -> str:
-    from cdb_client.transport import segment
-
-    return segment(name)
+def _names(types: Iterable[str] | None) -> list[str]:
+    return [types] if isinstance(types, str) else list(types or ())

@@ -1,11 +1,11 @@
 """HTTP: requests to one server, with retries, tokens and errors."""
 
 import json
+import logging
 import operator
 import os
 import random
 import ssl
-import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -50,15 +50,20 @@ Pool = urllib3.PoolManager | urllib3.HTTPConnectionPool
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A response with status 200 or 304. The names of the headers are in lower case."""
+    """A response with status 200 or 304. `about` is what an error says in parentheses."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
+    about: str
 
     def json(self) -> Any:
-        """The body, parsed."""
-        return json.loads(self.body)
+        """The body, parsed. Raises `CdbError`."""
+        try:
+            return json.loads(self.body)
+        except ValueError:
+            detail = f"The response is not JSON but {self.headers.get('content-type', 'without a type')}."
+            raise errors.CdbError(f"{detail} Is this the address of a cdb service? ({self.about})") from None
 
 
 class Retries:
@@ -172,12 +177,7 @@ class Transport:
 
     def _read(self, method: str, path: str, query: Query, about: str, **options: Any) -> Response:
         response = self._send(method, path, query, about, **options)
-        found = {name.lower(): value for name, value in response.headers.items()}
-        kind = found.get("content-type", "")
-        if response.status == 200 and not kind.startswith("application/json"):
-            detail = f"The response is not JSON but {kind or 'without a type'}. Is this the address of a cdb service?"
-            raise errors.CdbError(f"{detail} ({self._about(about)})")
-        return Response(response.status, found, response.data)
+        return Response(response.status, response.headers, response.data, self._about(about))
 
     def _send(
         self,
@@ -213,9 +213,8 @@ class Transport:
 
     @staticmethod
     def announce(message: str) -> None:
-        """Say on a terminal that the client waits. The command replaces this."""
-        if sys.stderr.isatty():
-            sys.stderr.write(f"cdb: {message}\n")
+        """Say what the client waits for or works around, as a warning of the logger `cdb_client`. The command replaces this."""
+        logging.getLogger("cdb_client").warning(message)
 
     def _token(self, about: str) -> str | None:
         token = find_token(self.config)

@@ -27,6 +27,7 @@ def other_server():
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
             self.send_response(503 if self.path == "/503" else 200)
+            self.send_header("Content-Type", "application/json")
             self.end_headers()
             self.wfile.write(b"<html>hello</html>")
 

@@ -141,14 +141,13 @@ def test_a_stretch_is_of_one_revision(api, server):
     tag = client.tag(name)
     first = tag.resolve(50)
     # A write after each request to the service, also between those that read one stretch.
-    number, get, stream = iter(range(200, 300)), client.transport.get, client.transport.stream
+    number, get = iter(range(200, 300)), client.transport.get
 
-    def change(method, *arguments, **options):
+    def change(*arguments, **options):
         insert(api, name, "Noise", [next(number), 0], "next")
-        return method(*arguments, **options)
+        return get(*arguments, **options)
 
-    client.transport.get = lambda *arguments, **options: change(get, *arguments, **options)
-    client.transport.stream = lambda *arguments, **options: change(stream, *arguments, **options)
+    client.transport.get = change
     for run in (90, 10, 30, 250, 70, 260, 5, 220, 255):
         found = tag.resolve(run)
         assert found.revisions[0] >= first.revisions[0]
@@ -222,7 +221,7 @@ def test_tables_and_analysis(api, client, tmp_path):
     different = both.diff(base)
     assert [(one["payload_type"], one["since"], one["until"]) for one in different] == [("Gain", [2, 0], [3, 0])]
     assert tag.diff(tag.rev(tag.revision), summary=True)["differences"] == 0
-    assert [change["action"] for change in tag.changes(action="create")] == ["create"]
+    assert [change["action"] for change in tag.changes()][-1] == "create"
     assert {row["payload_url"] for row in tag.change(tag.revision)["after"]["payload_iovs"]} >= {"a", "b"}
     reasons = {one["payload_type"]: one["reason"] for one in tag.explain(5) if one["global_tag"] == base}
     assert reasons == {"Gain": "ended", "Noise": "valid"}
