@@ -16,8 +16,7 @@ from docs.reference.markdown import cell
 sys.path.append(str(ROOT / "clients" / "python"))
 
 import cdb_client
-from cdb_client.cli.main import cdb
-from cdb_client.cli.options import Session
+from cdb_client.cli.options import Session, cdb
 from cdb_client.errors import CdbError
 from cdb_client.writes import Writes
 
