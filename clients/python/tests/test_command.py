@@ -14,8 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from cdb_client.cli.main import cdb as group
-
 from .conftest import new_name
 
 IOV = ["payload_type", "url", "checksum", "size", "since", "until", "revision"]
@@ -132,22 +130,6 @@ def test_a_configuration_with_named_servers_and_the_cache(cdb, server, tmp_path,
     assert json.loads(cdb("cache", "info", "-o", "json").out)["bytes"] > 0
     assert cdb("cache", "clear").code == 0
     assert json.loads(cdb("cache", "info", "-o", "json").out)["bytes"] == 0
-
-
-def commands(command, path=()):
-    yield path
-    for name, one in getattr(command, "commands", {}).items():
-        yield from commands(one, (*path, name))
-
-
-@pytest.mark.parametrize("path", [*commands(group)], ids=" ".join)
-def test_every_command_has_a_help_text_with_an_example(cdb, path):
-    done = cdb(*path, "--help")
-    assert done.code == 0 and "Usage: cdb" in done.out
-    found = group
-    for name in path:
-        found = found.commands[name]
-    assert hasattr(found, "commands") or re.search(rf"Example.*\n?.*cdb {' '.join(path)}", done.out)
 
 
 def on_terminal(server, *arguments, **environment):

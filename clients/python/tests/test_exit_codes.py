@@ -2,22 +2,11 @@
 
 import hashlib
 import http.server
+import io
 import signal
 import threading
 
 import pytest
-
-
-@pytest.fixture
-def payload(api, tmp_path, monkeypatch):
-    """The tag, and the path, of a payload whose file is in the directory of payloads."""
-    content = b"calibration"
-    (tmp_path / "payloads").mkdir()
-    (tmp_path / "payloads" / "one.root").write_bytes(content)
-    monkeypatch.setenv("CDB_PAYLOAD_BASE_URL", str(tmp_path / "payloads"))
-    checksum = hashlib.sha256(content).hexdigest()
-    row = ("Get_A", "one.root", [1, 0], "open", {"checksum": checksum, "size": len(content)})
-    return api.make_tag([row]), tmp_path / "payloads" / "one.root"
 
 
 @pytest.fixture
@@ -81,13 +70,16 @@ def test_2_usage(cdb, line, tmp_path):
     check(cdb(*line.replace("FILE", str(tmp_path / "FILE")).split()), 2)
 
 
-def test_3_a_write_without_a_token_and_a_wrong_token(cdb, fresh, monkeypatch):
+def test_3_a_write_without_a_token_with_a_wrong_one_and_after_login(cdb, fresh, monkeypatch):
     with fresh(CDB_OPEN_WRITES="false").running() as service:
         monkeypatch.setenv("CDB_SERVER", f"http://127.0.0.1:{service.port}")
         check(cdb("lock", "tiny"), 3, "cdb login")
-        monkeypatch.setenv("CDB_TOKEN", "cdb_wrong")
-        check(cdb("whoami"), 3)
-        assert cdb("tags").code == 0
+        monkeypatch.setattr("sys.stdin", io.StringIO("cdb_wrong\n"))
+        check(cdb("login"), 3)
+        token = service.manage("token", "create", "--name", "robot", "--role", "manager").stdout
+        monkeypatch.setattr("sys.stdin", io.StringIO(token))
+        assert "robot" in cdb("login").err
+        assert cdb("lock", "tiny").code == 0
 
 
 @pytest.mark.parametrize(
@@ -109,13 +101,14 @@ def test_5_refused_by_the_state_of_the_tag(cdb, api):
     check(cdb("unlock", tag), 5, "frozen")
 
 
-def test_6_a_wrong_file_is_not_stored(cdb, payload, tmp_path):
-    tag, file = payload
-    file.write_bytes(b"calibratiox")
-    check(cdb("get", tag, "5", "--to", tmp_path / "to"), 6, "one.root")
+def test_6_a_wrong_file_is_not_stored(cdb, api, tmp_path, monkeypatch):
+    monkeypatch.setenv("CDB_PAYLOAD_BASE_URL", str(tmp_path))
+    row = ("Get_A", "one.root", [1, 0], "open", {"checksum": hashlib.sha256(b"calibration").hexdigest()})
+    get = ("get", api.make_tag([row]), "5", "--to", tmp_path / "to")
+    check(cdb(*get), 6, "one.root")
+    (tmp_path / "one.root").write_bytes(b"calibratiox")
+    check(cdb(*get), 6, "one.root")
     assert [path for path in (tmp_path / "to").rglob("*") if path.is_file()] == []
-    file.unlink()
-    check(cdb("get", tag, "5", "--to", tmp_path / "to"), 6, "one.root")
 
 
 def test_6_outside_of_a_snapshot_and_a_damaged_one(cdb, tmp_path):

@@ -11,6 +11,8 @@ from cdb_client.cli import reading, setup, snapshots, writing  # noqa: F401
 from cdb_client.cli.options import cdb
 from cdb_client.errors import CdbError
 
+__all__ = ["cdb", "main", "run"]
+
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command, print an error as one line, and return the exit code."""

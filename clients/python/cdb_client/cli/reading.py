@@ -158,7 +158,7 @@ def explain(session: Session, tag: str, moment: Moment, types: tuple[str, ...]) 
     Example: cdb explain prod 1234 --type PED
     """
     found = session.tag(tag).explain(moment, types=types or None)
-    session.print(found, "global_tag payload_type reason payload_iov.payload_url change.revision change.comment")
+    session.print(found, "global_tag payload_type reason payload_iov.payload_url change.revision")
 
 
 @cdb.command()
