@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import new_name
+from .conftest import Api, new_name
 
 IOV = ["payload_type", "url", "checksum", "size", "since", "until", "revision"]
 PIXEL = [
@@ -202,10 +202,11 @@ def test_bash_completes_commands_and_options(tmp_path):
     assert (done.stdout.splitlines(), done.stderr) == (["resolve", "--retry-for", "verify"], "")
 
 
-def test_a_snapshot_is_served_until_ctrl_c(cdb, start, tmp_path):
+def test_a_snapshot_is_served_until_ctrl_c(cdb, api, start, tmp_path):
     assert cdb("snapshot", "create", "--tag", "tiny", tmp_path / "tiny.cdb").code == 0
     process = start("snapshot", "serve", tmp_path / "tiny.cdb", "--port", "0")
     address = re.search("http://[^;]*", process.stderr.readline())[0]
-    assert cdb("--server", address, "resolve", "tiny", "5").out == cdb("resolve", "tiny", "5").out
+    lookup = {"gtName": "tiny", "majorIOV": 5, "minorIOV": 0}
+    assert Api(address)("GET", "payloadiovs/", **lookup) == api("GET", "payloadiovs/", **lookup)
     process.send_signal(signal.SIGINT)
     assert (process.wait(30), process.stdout.read(), process.stderr.read()) == (130, "", "cdb: interrupted\n")
