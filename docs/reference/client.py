@@ -62,8 +62,6 @@ def _command_section(name: str, command: click.Command, shared: list[click.Param
     context = click.Context(command, info_name=name)
     usage = " ".join([name, *(piece for piece in command.collect_usage_pieces(context) if piece != "[OPTIONS]")])
     parts = [f"## `{usage}`\n", _paragraphs(text), "```sh\n" + "\n".join(lines) + "\n```\n"]
-    if any(one.name == "rev" for one in command.params):
-        parts.insert(2, "It accepts `--rev` and `--at`.\n")
     return "\n".join([*parts, *([_table(own)] if own else [])])
 
 

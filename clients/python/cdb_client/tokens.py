@@ -46,10 +46,10 @@ def stored_tokens() -> dict[str, str]:
         return {}
 
 
-def store_token(server: str, token: str | None) -> None:
-    """Store a token for a server, or with None remove it, in a file that only this user may read."""
+def store_token(server: str, token: str) -> None:
+    """Store a token for a server, in a file that only this user may read."""
     path = config.directory() / "tokens.json"
-    tokens = {name: known for name, known in (stored_tokens() | {server: token}).items() if known}
+    tokens = stored_tokens() | {server: token}
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(f".{os.getpid()}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

@@ -89,17 +89,10 @@ class Api:
         for payload_type in dict.fromkeys(row[0] for row in rows):
             if payload_type not in known:
                 self("POST", "pt", {"name": payload_type})
+        columns = ("payload_type", "payload_url", "since", "until")
         body = [
-            {
-                "global_tag": name,
-                "payload_type": payload_type,
-                "payload_url": url,
-                "checksum": "",
-                "since": since,
-                "until": until,
-            }
-            | (more[0] if more else {})
-            for payload_type, url, since, until, *more in rows
+            {"global_tag": name, "checksum": "", **dict(zip(columns, row, strict=False)), **(row[4] if row[4:] else {})}
+            for row in rows
         ]
         if body:
             self("POST", "payload-iovs/insert", body)
@@ -141,12 +134,8 @@ def start(server):
     """Starts the command in a process of its own, with the service as its server."""
 
     def popen(*arguments, **environment):
-        return subprocess.Popen(
-            [sys.executable, "-m", "cdb_client", *map(str, arguments)],
-            env=os.environ | {"CDB_SERVER": server} | environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        command = [sys.executable, "-m", "cdb_client", *map(str, arguments)]
+        variables, pipe = os.environ | {"CDB_SERVER": server} | environment, subprocess.PIPE
+        return subprocess.Popen(command, env=variables, stdout=pipe, stderr=pipe, text=True)
 
     return popen

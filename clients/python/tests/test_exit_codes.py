@@ -2,22 +2,11 @@
 
 import hashlib
 import http.server
+import io
 import signal
 import threading
 
 import pytest
-
-
-@pytest.fixture
-def payload(api, tmp_path, monkeypatch):
-    """The tag, and the path, of a payload whose file is in the directory of payloads."""
-    content = b"calibration"
-    (tmp_path / "payloads").mkdir()
-    (tmp_path / "payloads" / "one.root").write_bytes(content)
-    monkeypatch.setenv("CDB_PAYLOAD_BASE_URL", str(tmp_path / "payloads"))
-    checksum = hashlib.sha256(content).hexdigest()
-    row = ("Get_A", "one.root", [1, 0], "open", {"checksum": checksum, "size": len(content)})
-    return api.make_tag([row]), tmp_path / "payloads" / "one.root"
 
 
 @pytest.fixture
@@ -68,12 +57,9 @@ resolve tiny five
 resolve tiny 5 --nope
 nope
 tags -o xml
-tags --rev 3
-resolve tiny@1 5 --rev 1
 uses
 tags --server nowhere
-resolve tiny,tiny 5 --rev 1
-lock tiny@1
+resolve tiny@2026-01-01,tiny 5
 log tiny --snapshot FILE
 insert tiny Pixel_Alignment x.root --since 5,x --until open --dry-run"""
 
@@ -81,17 +67,20 @@ insert tiny Pixel_Alignment x.root --since 5,x --until open --dry-run"""
 @pytest.mark.parametrize("line", USAGE.splitlines())
 def test_2_usage(cdb, line, tmp_path):
     if "FILE" in line:
-        assert cdb("snapshot", "create", "--tag", "tiny", tmp_path / "FILE", "--quiet").code == 0
+        assert cdb("snapshot", "create", "--tag", "tiny", tmp_path / "FILE").code == 0
     check(cdb(*line.replace("FILE", str(tmp_path / "FILE")).split()), 2)
 
 
-def test_3_a_write_without_a_token_and_a_wrong_token(cdb, fresh, monkeypatch):
+def test_3_a_write_without_a_token_with_a_wrong_one_and_after_login(cdb, fresh, monkeypatch):
     with fresh(CDB_OPEN_WRITES="false").running() as service:
         monkeypatch.setenv("CDB_SERVER", f"http://127.0.0.1:{service.port}")
         check(cdb("lock", "tiny"), 3, "cdb login")
-        monkeypatch.setenv("CDB_TOKEN", "cdb_wrong")
-        check(cdb("whoami"), 3)
-        assert cdb("tags").code == 0
+        monkeypatch.setattr("sys.stdin", io.StringIO("cdb_wrong\n"))
+        check(cdb("login"), 3)
+        token = service.manage("token", "create", "--name", "robot", "--role", "manager").stdout
+        monkeypatch.setattr("sys.stdin", io.StringIO(token))
+        assert "robot" in cdb("login").err
+        assert cdb("lock", "tiny").code == 0
 
 
 @pytest.mark.parametrize(
@@ -99,10 +88,10 @@ def test_3_a_write_without_a_token_and_a_wrong_token(cdb, fresh, monkeypatch):
 )
 def test_4_not_found(cdb, line):
     check(cdb(*line.split()), 4)
-    # What there is, is printed nevertheless.
-    done = cdb("resolve", "tiny", "0", "--type", "Pixel_Alignment", "-o", "json")
-    check(done, 4, "Pixel_Alignment", "tiny", "0,0")
-    assert done.out == "[]\n"
+
+
+def test_4_a_payload_type_without_a_payload(cdb):
+    check(cdb("resolve", "tiny", "0", "--type", "Pixel_Alignment"), 4, "Pixel_Alignment", "tiny", "0,0")
 
 
 def test_5_refused_by_the_state_of_the_tag(cdb, api):
@@ -113,13 +102,14 @@ def test_5_refused_by_the_state_of_the_tag(cdb, api):
     check(cdb("unlock", tag), 5, "frozen")
 
 
-def test_6_a_wrong_file_is_not_stored(cdb, payload, tmp_path):
-    tag, file = payload
-    file.write_bytes(b"calibratiox")
-    check(cdb("get", tag, "5", "--to", tmp_path / "to"), 6, "one.root")
+def test_6_a_wrong_file_is_not_stored(cdb, api, tmp_path, monkeypatch):
+    monkeypatch.setenv("CDB_PAYLOAD_BASE_URL", str(tmp_path))
+    row = ("Get_A", "one.root", [1, 0], "open", {"checksum": hashlib.sha256(b"calibration").hexdigest()})
+    get = ("get", api.make_tag([row]), "5", "--to", tmp_path / "to")
+    check(cdb(*get), 6, "one.root")
+    (tmp_path / "one.root").write_bytes(b"calibratiox")
+    check(cdb(*get), 6, "one.root")
     assert [path for path in (tmp_path / "to").rglob("*") if path.is_file()] == []
-    file.unlink()
-    check(cdb("get", tag, "5", "--to", tmp_path / "to"), 6, "one.root")
 
 
 def test_6_outside_of_a_snapshot_and_a_damaged_one(cdb, tmp_path):
@@ -140,7 +130,6 @@ def test_75_try_later_after_retries_that_are_announced(cdb):
     assert done.code == 75 and done.out == ""
     announced, given_up = done.err.splitlines()
     assert "trying again for 2 s" in announced and "gave up" in given_up
-    check(cdb("tags", "--server", "http://127.0.0.1:1", "--retry-for", "2", "--quiet"), 75)
 
 
 @pytest.mark.parametrize("is_down", [True, False])

@@ -1,187 +1,136 @@
-"""Options that every command accepts, and the session that they describe."""
+"""The group of commands `cdb`, and the arguments and options that several commands have."""
 
-import signal
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
 from inspect import cleandoc
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
-from cdb_client.cli.output import FORMS, Output
-from cdb_client.errors import CdbError, InputError
+from cdb_client import __version__
+from cdb_client.cli.output import FORMS, Row, print_rows, say
+from cdb_client.client import Client
+from cdb_client.errors import InputError
 from cdb_client.moments import as_moment
+from cdb_client.tag import Tag
+from cdb_client.transport import Transport
 
-if TYPE_CHECKING:
-    from cdb_client.client import Client
-    from cdb_client.tag import Tag
-
-# The environment variable with which the shell asks for completions.
-COMPLETION = "_CDB_COMPLETE"
-# The longest time to ask the service for names while the shell completes a line.
-COMPLETION_SECONDS = 1.0
-# The options that only have a meaning where a tag is read.
-PAST = ("rev", "at")
+EXIT_CODES = (
+    "Exit codes: 0 done, 1 unexpected, 2 usage, 3 not allowed or not logged in, 4 not found, 5 refused by the state of the "
+    "tag, 6 wrong data, 75 try later, 130 interrupted."
+)
 
 
 @dataclass
 class Session:
-    """What the options that every command accepts say, and the client that they describe."""
+    """What the options say that every command accepts, the client that they describe, and the output."""
 
     server: str | None = None
     snapshot: str | None = None
     form: str | None = None
     retry_for: float | None = None
-    is_fresh: bool = False
-    has_no_cache: bool = False
-    is_quiet: bool = False
-    rev: int | None = None
-    at: str | None = None
-    _client: "Client | None" = field(default=None, repr=False)
+    fresh: bool = False
 
-    @property
-    def output(self) -> Output:
-        """The output in the form that was asked for."""
-        return Output(self.form, is_quiet=self.is_quiet)
+    @cached_property
+    def client(self) -> Client:
+        """The client."""
+        Transport.announce = staticmethod(say)  # type: ignore[method-assign]
+        return Client(self.server, snapshot=self.snapshot, retry_for=self.retry_for, fresh=self.fresh)
 
-    @property
-    def is_interactive(self) -> bool:
-        """Whether the command can ask the user."""
-        return sys.stdin.isatty() and sys.stderr.isatty()
-
-    def client(self) -> "Client":
-        """The client, made once."""
-        if self._client is None:
-            # Imported here, because it takes longer than to print a help text.
-            from cdb_client.client import Client
-            from cdb_client.transport import Transport
-
-            Transport.announce = staticmethod(self.output.say)  # type: ignore[method-assign]
-            cache = False if self.has_no_cache else None
-            self._client = Client(
-                self.server, snapshot=self.snapshot, cache=cache, retry_for=self.retry_for, fresh=self.is_fresh
-            )
-        return self._client
-
-    def tag(self, text: str) -> "Tag":
-        """The tag of an argument: TAG, TAG@REVISION, TAG@TIME, or several with commas, of which the first decides.
-
-        `--rev` and `--at` hold where the argument itself names no revision and no time.
-        """
-        parts = [part.partition("@") for part in text.split(",")]
-        tag = self.client().tag(*(name for name, _, _ in parts))
-        states = [state for _, _, state in parts]
-        if any(states) and (self.rev or self.at):
-            raise InputError(f"{text} names a revision or a time: leave --rev and --at out.")
-        if self.rev and len(parts) > 1:
-            raise InputError("Several tags have a revision each: write TAG@REVISION,TAG@REVISION instead of --rev.")
-        states = [str(self.rev or self.at)] if self.rev or self.at else states
+    def tag(self, text: str) -> Tag:
+        """The tag of an argument: TAG, TAG@REVISION or TAG@TIME, or several with commas."""
+        names, _, states = zip(*(part.partition("@") for part in text.split(",")), strict=True)
         if all(state.isdecimal() or not state for state in states):
-            return tag.rev(*(int(state) if state else None for state in states)) if any(states) else tag
+            return self.client.tag(*names).rev(*(int(state) if state else None for state in states))
         if len(set(states)) > 1:
-            raise InputError(f"Several tags are read at one time: write it as --at (got {text!r}).")
-        return tag.at(states[0])
+            raise InputError(f"Several tags are read at one time: write the same @TIME after each name (got {text!r}).")
+        return self.client.tag(*names).at(states[0])
+
+    def print(self, rows: Iterable[Row], columns: str, document: Any = None) -> None:
+        """Print rows in the form that was asked for; `output.print_rows` describes the arguments."""
+        print_rows(rows, columns.split(), self.form or ("table" if sys.stdout.isatty() else "plain"), document)
+
+    def print_members(self, document: Row) -> None:
+        """Print an object: a row for each of its members."""
+        self.print(({"name": name, "value": value} for name, value in document.items()), "name value", document)
 
 
-class TagType(click.ParamType):  # type: ignore[type-arg,unused-ignore]
-    """The name of a tag, which the shell completes."""
+def _shared_option(*names: str, **more: Any) -> click.Option:
+    def store(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+        session = context.ensure_object(Session)
+        if value is not None and value is not False:
+            setattr(session, str(parameter.name), value)
 
-    name = "tag"
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """The tags whose names begin so. A service that does not answer at once gives none."""
-        session = ctx.ensure_object(Session)
-        session.retry_for = 0.0
-
-        def stop(*_: object) -> None:
-            raise TimeoutError
-
-        signal.signal(signal.SIGALRM, stop)
-        signal.setitimer(signal.ITIMER_REAL, COMPLETION_SECONDS)
-        try:
-            names = [tag["name"] for tag in session.client().tags()]
-        except (CdbError, OSError):
-            return []
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+    return click.Option(names, callback=store, expose_value=False, **more)
 
 
-def _store(context: click.Context, parameter: click.Parameter, value: Any) -> None:
-    session = context.ensure_object(Session)
-    if value is not None and value is not False:
-        setattr(session, str(parameter.name), value)
-
-
-def _shared_options() -> list[click.Option]:
-    shared = partial(option, callback=_store, expose_value=False)
+def _shared_options() -> list[click.Parameter]:
     return [
-        shared("--server", metavar="SERVER", help="Address of the service, or a name of config.toml."),
-        shared("--snapshot", metavar="FILE", help="Answer from this snapshot, without network."),
-        shared("-o", "--output", "form", type=click.Choice(FORMS), help="Default: table on a terminal, else plain."),
-        shared("--retry-for", type=click.FloatRange(0), metavar="SECONDS", help="How long to repeat failed requests."),
-        shared("--fresh", "is_fresh", is_flag=True, help="Ask the service again for all that may have changed."),
-        shared("--no-cache", "has_no_cache", is_flag=True, help="Neither read nor write the cache on disk."),
-        shared("-q", "--quiet", "is_quiet", is_flag=True, help="Print data and errors only."),
-        shared("--rev", type=click.IntRange(1), metavar="REVISION", help="The tag at this revision; or TAG@REVISION."),
-        shared("--at", metavar="TIME", help="The tag at this time (ISO 8601); or TAG@TIME."),
+        _shared_option("--server", metavar="SERVER", help="Address of the service, or a name of config.toml."),
+        _shared_option("--snapshot", metavar="FILE", help="Answer from this snapshot, without network."),
+        _shared_option(
+            "-o", "--output", "form", type=click.Choice(FORMS), help="Default: table on a terminal, else plain."
+        ),
+        _shared_option(
+            "--retry-for", type=click.FloatRange(0), metavar="SECONDS", help="How long to repeat failed requests."
+        ),
+        _shared_option("--fresh", is_flag=True, help="Ask the service again for all that may have changed."),
     ]
+
+
+class Command(click.Command):
+    """A command that accepts the shared options. Its function gets the session first."""
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.params += _shared_options()
+        # Examples keep their lines.
+        self.help = cleandoc(self.help or "").replace("\n\nExample", "\n\n\b\nExample")
+
+    def invoke(self, ctx: click.Context) -> None:
+        """Call the function."""
+        ctx.invoke(self.callback, ctx.obj, **ctx.params)  # type: ignore[arg-type]
 
 
 class Group(click.Group):
     """A group of commands that accepts the shared options in front of the command."""
 
+    command_class, group_class = Command, type
+
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
         self.params += _shared_options()
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of the commands, as they were added."""
-        return list(self.commands)
+        self.no_args_is_help = False
 
 
-def command(
-    *parameters: click.Parameter, name: str | None = None, group: Group | None = None, has_past: bool = False
-) -> Callable[[Callable[..., None]], click.Command]:
-    """Make a command of a function whose first argument is the session. Only one that `has_past` accepts --rev and --at."""
-    shared = [option for option in _shared_options() if has_past or option.name not in PAST]
+@click.group(cls=Group, epilog=EXIT_CODES)
+@click.version_option(__version__, message="cdb %(version)s")
+def cdb() -> None:
+    """Read and write conditions: the client of cdb, the conditions database service.
 
-    def decorate(function: Callable[..., None]) -> click.Command:
-        def callback(session: Session, /, **values: Any) -> None:
-            if not has_past and (session.rev or session.at):
-                raise click.UsageError("Here --rev and --at have no meaning.", click.get_current_context())
-            function(session, **values)
-
-        # Examples keep their lines.
-        text = cleandoc(function.__doc__ or "").replace("\n\nExample", "\n\n\b\nExample")
-        params = [*parameters, *shared]
-        made = click.Command(name or function.__name__, callback=click.pass_obj(callback), params=params, help=text)
-        if group:
-            group.add_command(made)
-        return made
-
-    return decorate
+    A TAG is the name of a global tag; NAME@REVISION or NAME@TIME is its past. Of several names with commas between them, the
+    first one with a valid payload decides. A MOMENT is MAJOR, MAJOR,MINOR or open.
+    """
 
 
-def argument(name: str, **more: Any) -> click.Argument:
-    """An argument of a command."""
-    return click.Argument([name], **more)
+PATH = click.Path(path_type=Path)
+tag = click.argument("tag")
+moment = click.argument("moment", type=as_moment)
+types = click.option("--type", "--types", "types", multiple=True, metavar="NAME", help="Only this type; repeatable.")
+strict = click.option("--strict", is_flag=True, help="Leave out payloads that have ended before the moment.")
 
 
-def option(*names: str, **more: Any) -> click.Option:
-    """An option of a command."""
-    return click.Option(names, **more)
+def window(function: Callable[..., None]) -> Callable[..., None]:
+    """Add --since and --until."""
+    until = click.option("--until", type=as_moment, metavar="MOMENT", help="Only up to this moment.")
+    since = click.option("--since", type=as_moment, metavar="MOMENT", help="Only from this moment on.")
+    return since(until(function))
 
 
-TAG, PATH = TagType(), click.Path(path_type=Path)
-TAG_NAME = argument("tag", type=TAG)
-MOMENT = argument("moment", type=as_moment)
-TYPES = option("--type", "--types", "types", multiple=True, metavar="NAME", help="Only this payload type; repeatable.")
-WINDOW = (
-    option("--since", type=as_moment, metavar="MOMENT", help="Only from this moment on."),
-    option("--until", type=as_moment, metavar="MOMENT", help="Only up to this moment."),
-)
+def write(function: Callable[..., None]) -> Callable[..., None]:
+    """Add --reason and --dry-run."""
+    dry_run = click.option("--dry-run", is_flag=True, help="Print what would change, and change nothing.")
+    return click.option("-m", "--reason", "comment", metavar="TEXT", help="Why, for the change log.")(dry_run(function))
