@@ -41,16 +41,6 @@ def test_1_a_server_that_is_no_cdb_service(cdb, other_server):
     check(cdb("tags", "--server", other_server), 1, other_server)
 
 
-def test_1_a_bug_is_one_line_and_with_cdb_debug_a_traceback(cdb, monkeypatch):
-    from cdb_client.client import Client
-
-    monkeypatch.setattr(Client, "tags", lambda self: 1 / 0)
-    check(cdb("tags"), 1, "bug", "ZeroDivisionError")
-    monkeypatch.setenv("CDB_DEBUG", "1")
-    with pytest.raises(ZeroDivisionError):
-        cdb("tags")
-
-
 USAGE = """\
 resolve tiny
 resolve tiny five

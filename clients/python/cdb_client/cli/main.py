@@ -8,10 +8,8 @@ import click
 
 # The modules add their commands to the group.
 from cdb_client.cli import reading, setup, snapshots, writing  # noqa: F401
-from cdb_client.cli.options import cdb
+from cdb_client.cli.options import cdb as cdb
 from cdb_client.errors import CdbError
-
-__all__ = ["cdb", "main", "run"]
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -29,7 +27,7 @@ def main(arguments: Sequence[str]) -> int:
         return _failed(130, "interrupted")
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx else "cdb"
-        return _failed(2, f"{error.format_message()} See `{command} --help`.")
+        return _failed(2, f"{error.format_message().rstrip('.')}. See `{command} --help`.")
     except (CdbError, OSError) as error:
         return _failed(getattr(error, "exit_code", 1), str(error))
     except Exception as error:

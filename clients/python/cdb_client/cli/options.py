@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from inspect import cleandoc
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,6 @@ from cdb_client.errors import InputError
 from cdb_client.moments import as_moment
 from cdb_client.tag import Tag
 from cdb_client.transport import Transport
-
-EXIT_CODES = (
-    "Exit codes: 0 done, 1 unexpected, 2 usage, 3 not allowed or not logged in, 4 not found, 5 refused by the state of the "
-    "tag, 6 wrong data, 75 try later, 130 interrupted."
-)
 
 
 @dataclass
@@ -58,27 +53,20 @@ class Session:
         self.print(({"name": name, "value": value} for name, value in document.items()), "name value", document)
 
 
-def _shared_option(*names: str, **more: Any) -> click.Option:
-    def store(context: click.Context, parameter: click.Parameter, value: Any) -> None:
-        session = context.ensure_object(Session)
-        if value is not None and value is not False:
-            setattr(session, str(parameter.name), value)
-
-    return click.Option(names, callback=store, expose_value=False, **more)
+def _store(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    session = context.ensure_object(Session)
+    if value is not None and value is not False:
+        setattr(session, str(parameter.name), value)
 
 
-def _shared_options() -> list[click.Parameter]:
-    return [
-        _shared_option("--server", metavar="SERVER", help="Address of the service, or a name of config.toml."),
-        _shared_option("--snapshot", metavar="FILE", help="Answer from this snapshot, without network."),
-        _shared_option(
-            "-o", "--output", "form", type=click.Choice(FORMS), help="Default: table on a terminal, else plain."
-        ),
-        _shared_option(
-            "--retry-for", type=click.FloatRange(0), metavar="SECONDS", help="How long to repeat failed requests."
-        ),
-        _shared_option("--fresh", is_flag=True, help="Ask the service again for all that may have changed."),
-    ]
+_shared = partial(click.Option, callback=_store, expose_value=False)
+SHARED_OPTIONS = [
+    _shared(["--server"], metavar="SERVER", help="Address of the service, or a name of config.toml."),
+    _shared(["--snapshot"], metavar="FILE", help="Answer from this snapshot, without network."),
+    _shared(["-o", "--output", "form"], type=click.Choice(FORMS), help="Default: table on a terminal, else plain."),
+    _shared(["--retry-for"], type=click.FloatRange(0), metavar="SECONDS", help="How long to repeat failed requests."),
+    _shared(["--fresh"], is_flag=True, help="Ask the service again for all that may have changed."),
+]
 
 
 class Command(click.Command):
@@ -86,7 +74,7 @@ class Command(click.Command):
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
-        self.params += _shared_options()
+        self.params += SHARED_OPTIONS
         # Examples keep their lines.
         self.help = cleandoc(self.help or "").replace("\n\nExample", "\n\n\b\nExample")
 
@@ -102,17 +90,20 @@ class Group(click.Group):
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
-        self.params += _shared_options()
+        self.params += SHARED_OPTIONS
         self.no_args_is_help = False
 
 
-@click.group(cls=Group, epilog=EXIT_CODES)
+@click.group(cls=Group)
 @click.version_option(__version__, message="cdb %(version)s")
 def cdb() -> None:
     """Read and write conditions: the client of cdb, the conditions database service.
 
     A TAG is the name of a global tag; NAME@REVISION or NAME@TIME is its past. Of several names with commas between them, the
     first one with a valid payload decides. A MOMENT is MAJOR, MAJOR,MINOR or open.
+
+    Exit codes: 0 done, 1 unexpected, 2 usage, 3 not allowed or not logged in, 4 not found, 5 refused by the state of the tag,
+    6 wrong data, 75 try later, 130 interrupted.
     """
 
 

@@ -13,7 +13,7 @@ FORMS = ("table", "json", "csv", "plain")
 # What a table shows of these columns: enough of a checksum to compare it, and times to the minute.
 WIDTHS = {"checksum": 9, "time": 17, "updated": 17}
 # Columns of a table that are broken into lines if the terminal is narrow.
-LONG = ("url", "a", "b", "payload_iov", "gaps", "comment", "value", "author", "actor")
+LONG = ("payload_type", "url", "a", "b", "payload_iov", "gaps", "comment", "value", "actor")
 Row = Mapping[str, Any]
 
 

@@ -23,7 +23,7 @@ def tags(session: Session, pattern: str) -> None:
     Example: cdb tags 'prod*'
     """
     found = (tag for tag in session.client.tags() if fnmatchcase(tag["name"], pattern))
-    session.print(found, "name status revision payload_lists_count payload_iov_count author updated")
+    session.print(found, "name status revision payload_lists_count payload_iov_count updated")
 
 
 @cdb.command()
@@ -41,9 +41,7 @@ def types(session: Session) -> None:
 @options.types
 @options.strict
 def resolve(session: Session, tag: str, moment: Moment, types: tuple[str, ...], *, strict: bool) -> None:
-    """Print the payload of each payload type of TAG at MOMENT.
-
-    If a payload type that --type names has no payload, the exit code is 4.
+    """Print the payload of each payload type of TAG at MOMENT. If one of --type has none, the exit code is 4.
 
     Examples:
       cdb resolve prod 1234,5 --type PED
@@ -60,9 +58,7 @@ def resolve(session: Session, tag: str, moment: Moment, types: tuple[str, ...], 
 @options.types
 @options.strict
 def get(session: Session, tag: str, moment: Moment, directory: Path, types: tuple[str, ...], *, strict: bool) -> None:
-    """Download and verify the payload files of TAG at MOMENT.
-
-    It prints their paths. A file appears after it was verified, and is not downloaded again if it is there.
+    """Download and verify the payload files of TAG at MOMENT. It prints their paths.
 
     Example: cdb get prod 1234 --to payloads --type PED
     """
@@ -78,9 +74,7 @@ def get(session: Session, tag: str, moment: Moment, directory: Path, types: tupl
 @options.types
 @options.window
 def show(session: Session, tag: str, types: tuple[str, ...], **window: Any) -> None:
-    """Print the status and limits of TAG, or its payloads.
-
-    With --type, --since or --until, it lists payloads, each with the part of the window in which it is valid.
+    """Print the status and limits of TAG, or its payloads. With --type, --since or --until, it lists the payloads.
 
     Examples:
       cdb show prod

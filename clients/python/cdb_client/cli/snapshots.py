@@ -13,8 +13,6 @@ from cdb_client.cli.output import progress, say
 from cdb_client.errors import InputError
 from cdb_client.snapshot_server import make_server
 
-file_argument = click.argument("file", type=PATH)
-
 
 @cdb.group()
 def snapshot() -> None:
@@ -33,7 +31,7 @@ def snapshot() -> None:
 @options.types
 @options.window
 @click.option("--restart", is_flag=True, help="Discard what an interrupted creation has left.")
-@file_argument
+@click.argument("file", type=PATH)
 def create(session: Session, tags: Sequence[str], types: tuple[str, ...], file: Path, **more: Any) -> None:
     """Write tags, each at one revision, to FILE. After an interruption, run it again to continue.
 
@@ -51,7 +49,7 @@ def create(session: Session, tags: Sequence[str], types: tuple[str, ...], file: 
 
 
 @snapshot.command()
-@file_argument
+@click.argument("file", type=PATH)
 def info(session: Session, file: Path) -> None:
     """Print the tags, revisions and window of FILE.
 
@@ -61,7 +59,7 @@ def info(session: Session, file: Path) -> None:
 
 
 @snapshot.command()
-@file_argument
+@click.argument("file", type=PATH)
 def verify(session: Session, file: Path) -> None:
     """Check that FILE is complete and undamaged. If it is not, the exit code is 6.
 
@@ -71,7 +69,7 @@ def verify(session: Session, file: Path) -> None:
 
 
 @snapshot.command()
-@file_argument
+@click.argument("file", type=PATH)
 @click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="0 is any free port.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at; 0.0.0.0 is all.")
 def serve(session: Session, file: Path, port: int, host: str) -> None:

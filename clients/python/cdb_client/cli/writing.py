@@ -68,9 +68,7 @@ def import_rows(session: Session, tag: str, file: Path, **more: Any) -> None:
 def create(session: Session, kind: str, name: str, **more: Any) -> None:
     """Create an empty, unlocked global tag, or a payload type.
 
-    Examples:
-      cdb create tag mine
-      cdb create type PED
+    Example: cdb create tag mine
     """
     writes = session.client.writes
     session.print_members((writes.create_tag if kind == "tag" else writes.create_type)(name, **more))
