@@ -131,11 +131,15 @@ def cdb(server, capsys, monkeypatch):
 
 @pytest.fixture
 def start(server):
-    """Starts the command in a process of its own, with the service as its server."""
+    """Starts the command in a process of its own, with the service as its server; it is killed at the end of the test."""
+    started = []
 
     def popen(*arguments, **environment):
         command = [sys.executable, "-m", "cdb_client", *map(str, arguments)]
         variables, pipe = os.environ | {"CDB_SERVER": server} | environment, subprocess.PIPE
-        return subprocess.Popen(command, env=variables, stdout=pipe, stderr=pipe, text=True)
+        started.append(subprocess.Popen(command, env=variables, stdout=pipe, stderr=pipe, text=True))
+        return started[-1]
 
-    return popen
+    yield popen
+    for process in started:
+        process.kill()
