@@ -56,7 +56,10 @@ def config(session: Session) -> None:
     Example: cdb config --server test
     """
     settings = session.client.config
-    token = "(set)" if find_token(settings) else None
+    try:
+        token = "(set)" if find_token(settings) else None
+    except InputError as error:
+        token = str(error)
     session.print_members({"file": directory() / "config.toml"} | asdict(settings) | {"token": token})
 
 

@@ -1,5 +1,6 @@
 """Commands that write."""
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,9 @@ def _status_command(name: str, status: str, text: str) -> None:
     @options.tag
     @options.write
     def change(session: Session, tag: str, **more: Any) -> None:
+        # It cannot be taken back.
+        if status == "frozen" and sys.stdin.isatty() and not more["dry_run"]:
+            click.confirm(f"Freeze {tag} for ever?", abort=True, err=True)
         session.print_members(session.client.writes.set_status(tag, status, **more))
 
 
