@@ -3,9 +3,9 @@
 `Client(server).tag(name).resolve(run=…)` is where to begin.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+__version__ = "1.0.0"
 
+from cdb_client.client import Client
 from cdb_client.errors import (
     CdbError,
     DataError,
@@ -18,12 +18,7 @@ from cdb_client.errors import (
 )
 from cdb_client.moments import OPEN, Moment
 from cdb_client.payload import PayloadIOV, Resolution
-
-if TYPE_CHECKING:
-    from cdb_client.client import Client
-    from cdb_client.tag import IOVs, Tag
-
-__version__ = "1.0.0"
+from cdb_client.tag import IOVs, Tag
 
 __all__ = [
     "OPEN",
@@ -42,13 +37,3 @@ __all__ = [
     "Tag",
     "UnavailableError",
 ]
-
-
-# What is imported when it is needed, because the command must start quickly.
-_MODULES = {"Client": "client", "IOVs": "tag", "Tag": "tag"}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module 'cdb_client' has no attribute {name!r}")
-    return getattr(import_module(f"cdb_client.{_MODULES[name]}"), name)
