@@ -6,12 +6,13 @@ in one line. Each stretch belongs to one version of a tag, so that a process nev
 
 import fcntl
 import json
+import math
 import os
 import sqlite3
 import time
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -19,7 +20,7 @@ from cdb_client.contents import State, Stretch
 from cdb_client.moments import Moment
 from cdb_client.transport import Transport
 
-# If the machine crashes, the file may be damaged; then it is made anew.
+# If the machine crashes, the file may be damaged; then it is created again.
 SCHEMA = """
 PRAGMA synchronous = OFF;
 CREATE TABLE IF NOT EXISTS stretch (
@@ -34,7 +35,7 @@ OLD = "DELETE FROM stretch WHERE key = ?1 AND (version <> ?2 OR (since >= ?3 AND
 BUSY_SECONDS = 10.0
 # A process that waits longer for another one that asks the same asks itself.
 LOCK_SECONDS, LOCKS = 10.0, 16
-# A larger file is made anew.
+# A larger file is deleted, and created again.
 LARGEST_BYTES = 1_000_000_000
 # Errors of SQLite that say that the file is damaged or has other tables; 0 is an error of Python's module, for example if text
 # is damaged.
@@ -89,24 +90,16 @@ class Cache:
                 file.execute("INSERT OR REPLACE INTO stretch VALUES (?, ?, ?, ?, ?)", [*row, data])
             path = cast(Path, self._path)
             if not path.exists() or path.stat().st_size > LARGEST_BYTES:
-                # Another process has removed it, or it is begun anew.
+                # Another process has removed it, or it has become too large.
                 self._remove(path)
 
         self._run(store)
 
-    @contextmanager
-    def locked(self, key: str) -> Iterator[None]:
+    def locked(self, key: str) -> AbstractContextManager[None]:
         """Wait until no other process asks about the tag, so that it need not be asked twice; a few seconds at most."""
-        with ExitStack() as stack:
-            # Without locks, as in a directory that cannot be written, it is asked twice.
-            with suppress(OSError):
-                if self._path:
-                    path = self._path.with_name(f"lookups.{zlib.crc32(key.encode()) % LOCKS}.lock")
-                    lock = stack.enter_context(path.open("w"))
-                    until = time.monotonic() + LOCK_SECONDS
-                    while not _lock(lock.fileno()) and time.monotonic() < until:
-                        time.sleep(0.01)
-            yield
+        if self._path is None:
+            return nullcontext()
+        return locked(self._path.with_name(f"lookups.{zlib.crc32(key.encode()) % LOCKS}.lock"), LOCK_SECONDS)
 
     def _run(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
         """The result of `work` with the file; None if that is not possible. A damaged file is removed."""
@@ -120,7 +113,7 @@ class Cache:
             reason = str(error).partition("\n")[0]
             if code in DAMAGED:
                 self._remove(self._path)
-                self._announce(f"The cache {self._path} is made anew: {reason}.")
+                self._announce(f"The cache {self._path} is created again: {reason}.")
             elif code not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 self._announce(f"The cache {self._path} cannot be used: {reason}. The client works without it.")
             return None
@@ -146,6 +139,20 @@ class Cache:
         if not self._is_announced:
             self._is_announced = True
             Transport.announce(message)
+
+
+@contextmanager
+def locked(path: Path, seconds: float = math.inf) -> Iterator[None]:
+    """Inside the block, no other process or thread has the lock of this file. After `seconds`, the block begins without it.
+
+    It begins at once where no locks are possible, as in a read-only directory or on some network file systems.
+    """
+    with ExitStack() as stack:
+        with suppress(OSError):
+            file, until = stack.enter_context(path.open("w")), time.monotonic() + seconds
+            while not _lock(file.fileno()) and time.monotonic() < until:
+                time.sleep(0.01)
+        yield
 
 
 def _lock(descriptor: int) -> bool:

@@ -1,6 +1,5 @@
 """Payload files: the cache of files for all processes of a user, and directories of files."""
 
-import fcntl
 import hashlib
 import itertools
 import os
@@ -8,15 +7,16 @@ import re
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from cdb_client import errors
+from cdb_client.cache import locked
 from cdb_client.config import Config
 from cdb_client.downloads import SCHEME, digest_of, download, is_right, relative_path
 from cdb_client.payload import PayloadIOV
@@ -97,7 +97,7 @@ class Files:
             return path
         folder.mkdir(parents=True, exist_ok=True)
         # Processes that want the same file wait for the first one. As few locks as two digits have values stay for ever.
-        with _locked(folder / f"{path.name[:2]}{LOCK}"):
+        with locked(folder / f"{path.name[:2]}{LOCK}"):
             if not self._is_cached(path, iov):
                 download(iov, self._address(iov), path, self._config.retry_for, threading.Event())
                 self._verified.add(path)
@@ -155,13 +155,3 @@ class Files:
 def _temporary_folder() -> "tempfile.TemporaryDirectory[str]":
     """The directory for files where there is no cache, or it cannot be used. It is removed when the process ends."""
     return tempfile.TemporaryDirectory(prefix="cdb-", ignore_cleanup_errors=True)
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Inside the block, no other process or thread has this lock. The system releases the lock of a process that ends."""
-    with path.open("w") as file:
-        # Without locks, as on some network file systems, a file may be downloaded twice.
-        with suppress(OSError):
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
