@@ -44,7 +44,7 @@ class Stretch:
 
     @cached_property
     def minors(self) -> int:
-        """More than the minor numbers of the starts of its rows."""
+        """The largest minor number at which a row starts, plus one."""
         return 1 + max((row[5] for rows in (self.base, self.changes) for row in rows), default=0)
 
     def rows_at(self, moment: Moment) -> Mapping[str, Row]:

@@ -32,7 +32,7 @@ FAULTS: dict[int, type[errors.CdbError]] = {**MISSING, **FORBIDDEN}
 
 
 def download(iov: PayloadIOV, address: str, target: Path, retry_for: float, stop: threading.Event) -> None:
-    """Store a verified payload file under its name. Whatever happens, nothing else stays.
+    """Store a verified payload file as `target`. After an error, no file is left.
 
     An http server that does not answer is asked again for `retry_for` seconds, until `stop` is set. Raises `OSError` if the
     target cannot be written, and subclasses of `CdbError`.

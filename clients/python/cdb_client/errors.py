@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 
 class CdbError(Exception):
-    """Something failed that the client cannot explain: a bug of the service, or an answer that is none of a cdb service.
+    """Base class. Itself, it is a failure without a class of its own: a bug, or a response that is not from a cdb service.
 
     `str()` is one line that names the server, and the global tag and moment if there are any. `document` is the service's error
     response, if there is one.
@@ -49,7 +49,7 @@ class RefusedError(CdbError):
 
 
 class DataError(CdbError):
-    """Data are not what they should be: a payload file that is missing or has another size or checksum, or a damaged snapshot."""
+    """A payload file is missing or has another size or checksum than was inserted, or a snapshot is damaged."""
 
     exit_code = 6
 

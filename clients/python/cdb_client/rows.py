@@ -51,7 +51,7 @@ def _insertion(given: Any, mode: str) -> dict[str, Any]:
 
 
 def _exact(value: Any) -> Any:
-    """The same; an integer if it is one that a column of floats, which pandas makes for missing values, has not rounded."""
+    """The value; as an integer if it is a whole number that pandas stores as a float, because its column has missing values."""
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
 
 

@@ -27,7 +27,8 @@ def main(arguments: Sequence[str]) -> int:
         return _failed(130, "interrupted")
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx else "cdb"
-        return _failed(2, f"{error.format_message().rstrip('.')}. See `{command} --help`.")
+        text = error.format_message()
+        return _failed(2, f"{text}{'' if text.endswith(('.', '?')) else '.'} See `{command} --help`.")
     except (CdbError, OSError) as error:
         return _failed(getattr(error, "exit_code", 1), str(error))
     except Exception as error:

@@ -21,7 +21,7 @@ from cdb_client.transport import Transport
 
 @dataclass
 class Session:
-    """What the options say that every command accepts, the client that they describe, and the output."""
+    """The values of the options that all commands share, the client with these values, and its output."""
 
     server: str | None = None
     snapshot: str | None = None

@@ -18,7 +18,7 @@ Row = Mapping[str, Any]
 
 
 def say(message: str) -> None:
-    """Print a message for persons on stderr."""
+    """Print a message on stderr."""
     sys.stderr.write(f"cdb: {message}\n")
 
 

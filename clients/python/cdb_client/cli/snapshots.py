@@ -1,4 +1,4 @@
-"""Commands for files."""
+"""Commands for snapshots."""
 
 from collections.abc import Sequence
 from pathlib import Path
