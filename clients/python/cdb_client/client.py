@@ -10,7 +10,6 @@ from cdb_client.config import read_config
 from cdb_client.errors import InputError, NotFoundError
 from cdb_client.files import Files
 from cdb_client.online import Online
-from cdb_client.payload import PayloadIOV
 from cdb_client.snapshot_file import SnapshotFile
 from cdb_client.sources import Item
 from cdb_client.tag import Tag
@@ -22,9 +21,9 @@ class Client:
     """Reads and writes of one service, or reads of a snapshot.
 
     `server` is an address or a name of the configuration file; `snapshot` is the file of a snapshot, which answers instead of
-    a server. `cache` is the directory of the cache, or False for none on disk. What is known of a tag is asked once for the
-    life of the client if it can change, and not at all if it cannot; `max_age` sets after how many seconds the service is
-    asked whether it is still current, and `fresh` means at each use. A client can be used by several threads.
+    a server. `cache` is the directory of the cache, or False for none on disk. A client asks once whether the stored state of
+    a tag is current, or again after `max_age` seconds, or at each use if `fresh`; a state that cannot change is never
+    validated. A client can be used by several threads.
     """
 
     def __init__(
@@ -49,11 +48,7 @@ class Client:
         )
         if cache is False:
             self.config = replace(self.config, cache=None)
-        self.source: Online | SnapshotFile
-        if snapshot is None:
-            self.source, self._name = Online(Transport(self.config)), self.config.server
-        else:
-            self.source, self._name = SnapshotFile(snapshot), f"the snapshot {snapshot}"
+        self.source = Online(Transport(self.config)) if snapshot is None else SnapshotFile(snapshot)
         self._known_types: frozenset[str] = frozenset()
 
     def __enter__(self) -> "Client":
@@ -70,21 +65,17 @@ class Client:
     def transport(self) -> Transport:
         """The requests to the service. Raises `InputError` if a snapshot is read."""
         if isinstance(self.source, SnapshotFile):
-            raise InputError(f"This needs a service; {self._name} cannot do it.")
+            raise InputError(f"This needs a service; {self.source.name} cannot do it.")
         return self.source.transport
 
     @cached_property
     def files(self) -> Files:
-        """The payload files."""
+        """The payload files: their cache, and downloads to a directory."""
         return Files(self.config, self.setting)
-
-    def fetch(self, iov: PayloadIOV) -> Path:
-        """The path of the verified payload file in the cache; as `PayloadIOV.fetch`."""
-        return self.files.fetch(iov)
 
     @property
     def writes(self) -> Writes:
-        """The writes."""
+        """The methods that change what the service stores. Raises `InputError` if a snapshot is read."""
         return Writes(self.transport)
 
     @property
@@ -135,4 +126,4 @@ class Client:
             self._known_types = frozenset(str(item["name"]) for item in self.types())
             for name in names:
                 if name not in self._known_types:
-                    raise NotFoundError(f"There is no payload type {name!r} ({self._name}).")
+                    raise NotFoundError(f"There is no payload type {name!r} ({self.source.name}).")

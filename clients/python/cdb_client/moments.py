@@ -58,6 +58,13 @@ def exclusive_end(end: Moment, mode: str) -> Moment:
     return end
 
 
+def end_of_window(since: Moment, until: Moment, mode: str) -> Moment:
+    """The first moment after a window. Raises `InputError` if the window is empty."""
+    if (end := exclusive_end(until, mode)) <= since:
+        raise InputError(f"The end of a window must be after its beginning (got {since} and {until}).")
+    return end
+
+
 def wire_end(end: Moment, mode: str) -> Moment:
     """The inverse of `exclusive_end`: the end as the service writes it."""
     if end == AFTER_ALL:

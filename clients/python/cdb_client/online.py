@@ -1,4 +1,4 @@
-"""Answers of a service, which are asked for once: in memory, in the cache on disk, and by reading ahead.
+"""Lookups in a service, with as few requests as possible: rows are kept in memory and on disk, and read ahead.
 
 All that is known of a tag belongs to one version of it, which the ETag of each response names. If the tag can change, the
 service is asked whether the version is still the present one (a 304 has no body) as often as `max_age` says.
@@ -14,7 +14,7 @@ from cdb_client.contents import State, Stretch
 from cdb_client.errors import CdbError, UnavailableError
 from cdb_client.moments import AFTER_ALL, FIRST, OPEN, Moment, as_moment, exclusive_end, wire_end
 from cdb_client.payload import COLUMNS
-from cdb_client.sources import AsOf, Found, Item, past, window
+from cdb_client.sources import AsOf, Found, Item, label, past, window
 from cdb_client.transport import Query, Transport, segment
 
 MODE = "CDB_IOV_MODE"
@@ -24,7 +24,7 @@ class Online:
     """The source that asks a service. It can be used by several threads."""
 
     def __init__(self, transport: Transport) -> None:
-        self.transport = transport
+        self.transport, self.name = transport, transport.config.server
         self.cache = Cache(transport.config.cache)
         self.lock = threading.RLock()
         self._settings: dict[str, Any] = {}
@@ -59,8 +59,8 @@ class Online:
 
     def state_of(self, name: str, as_of: AsOf | None) -> Item:
         """The tag item in that state."""
-        query = [("light", "1"), *past([as_of])]
-        return cast(Item, self.transport.get(f"globalTag/{segment(name)}", query, about=_about(name, as_of)).json())
+        query, about = [("light", "1"), *past([as_of])], f"tag {label(name, as_of)}"
+        return cast(Item, self.transport.get(f"globalTag/{segment(name)}", query, about=about).json())
 
     def find(self, name: str, as_of: AsOf | None, moment: Moment) -> Found:
         """The rows at a moment: without a request if they are known and need not be validated."""
@@ -81,7 +81,7 @@ class Online:
         """The elements of `payload-iovs/range`."""
         query = [("gtName", name) for name in names] + past(states) + [("payloadType", name) for name in types]
         query += window(since, until)
-        about = ", ".join(map(_about, names, states))
+        about = f"tag {', '.join(map(label, names, states))}"
         return cast(list[Item], self.transport.get("payload-iovs/range", query, about=about, is_slow=True).json())
 
     def remember_mode(self, mode: str) -> None:
@@ -100,7 +100,7 @@ class _Tag:
         self._service, self._transport, self._cache = service, service.transport, service.cache
         self._max_age = self._transport.config.max_age
         self._query: Query = [("gtName", name), *past([as_of])]
-        self._about = _about(name, as_of)
+        self._about = f"tag {label(name, as_of)}"
         self._key = "\n".join((self._transport.config.server, name, *(as_of or ())))
         self._state: State | None = None
         # When the present version was asked for, on the monotonic clock. What other processes have asked counts with `max_age`.
@@ -217,7 +217,3 @@ class _Tag:
 def _version(headers: Mapping[str, str]) -> str:
     """The version of a tag that a response names. In an ETag, a digest of the request follows it."""
     return f"{headers.get('cdb-revision')} {headers.get('etag', '').removeprefix('W/').rpartition('-')[0]}"
-
-
-def _about(name: str, as_of: AsOf | None) -> str:
-    return f"tag {name}" + (f" ({as_of.kind} {as_of.value})" if as_of else "")

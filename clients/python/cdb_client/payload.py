@@ -59,7 +59,7 @@ class PayloadIOV:
         """
         if self.client is None:
             raise ValueError("This payload IOV belongs to no client.")
-        return self.client.fetch(self)
+        return self.client.files.fetch(self)
 
     def as_dict(self) -> dict[str, Any]:
         """The columns by name, with moments as (major, minor)."""

@@ -16,7 +16,7 @@ from urllib3.exceptions import HTTPError
 
 from cdb_client import __version__
 from cdb_client.errors import DataError, InputError, NotFoundError
-from cdb_client.moments import FIRST, OPEN, Moment, exclusive_end
+from cdb_client.moments import FIRST, OPEN, Moment, end_of_window
 from cdb_client.snapshot_file import APPLICATION_ID, ROW, SCHEMA_VERSION, SnapshotFile, check_format
 from cdb_client.sources import Item
 from cdb_client.transport import Query, Retries, Transport, segment
@@ -156,8 +156,7 @@ def _document(transport: Transport, asked: Item) -> Item:
         "statuses": transport.get("gtstatus").json(),
     }
     since, until = Moment(*asked["since"] or FIRST), Moment(*asked["until"] or OPEN)
-    if exclusive_end(until, document["settings"]["CDB_IOV_MODE"]) <= since:
-        raise InputError(f"The end of a window must be after its beginning (got {since} and {until}).")
+    end_of_window(since, until, document["settings"]["CDB_IOV_MODE"])
     for name in asked["payload_types"] or ():
         if all(name != known["name"] for known in types):
             raise NotFoundError(f"There is no payload type {name!r} ({transport.config.server}).")
@@ -213,7 +212,7 @@ def _check_same(
     is_same &= tags.keys() == revisions.keys() and all(rev in (None, revisions[name]) for name, rev in tags.items())
     if not is_same:
         raise InputError(f"{part} is an unfinished snapshot that was begun with other arguments. {advice}")
-    # A database that was made anew may have the same revision with other contents.
+    # A database that was created again may have the same revision with other contents.
     if [tag[:3] for tag in _tags(transport, revisions)] != stored:
         raise InputError(f"The tags of {part} have changed at their revisions since it was begun. {advice}")
 

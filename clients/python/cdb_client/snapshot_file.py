@@ -23,10 +23,10 @@ from typing import Any, NamedTuple, NoReturn
 from urllib.parse import quote
 
 from cdb_client.contents import Stretch
-from cdb_client.errors import DataError, InputError, NotFoundError, OutsideSnapshotError
-from cdb_client.moments import FIRST, OPEN, Moment, exclusive_end, wire_end
+from cdb_client.errors import DataError, NotFoundError, OutsideSnapshotError
+from cdb_client.moments import FIRST, OPEN, Moment, end_of_window, exclusive_end, wire_end
 from cdb_client.payload import COLUMNS
-from cdb_client.sources import AsOf, Found, Item, Row
+from cdb_client.sources import AsOf, Found, Item, Row, label
 
 APPLICATION_ID, SCHEMA_VERSION = 0x63646273, 1
 # The JSON array of a lookup's row.
@@ -75,7 +75,7 @@ class SnapshotFile:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self.path, self.name = Path(path), f"the snapshot {path}"
         if not self.path.is_file():
             raise NotFoundError(f"There is no snapshot {self.path}.")
         self._process = 0
@@ -128,7 +128,7 @@ class SnapshotFile:
         if found is None:
             self._outside(f"no global tag {name!r}; it has {', '.join(self._tags)}")
         if as_of and as_of != AsOf("rev", str(found.revision)):
-            self._outside(f"no global tag {name!r} ({as_of.kind} {as_of.value}); it has revision {found.revision}")
+            self._outside(f"no global tag {label(name, as_of)}; it has revision {found.revision}")
         return found
 
     def state_of(self, name: str, as_of: AsOf | None) -> Item:
@@ -151,9 +151,7 @@ class SnapshotFile:
         """The elements of the service's `payload-iovs/range`. Without `since` or `until`, the window is that of the snapshot."""
         tags = [self.tag(name, as_of) for name, as_of in zip(names, states, strict=True)]
         since, until = since or self.since, until or self.until
-        end = exclusive_end(until, self.mode)
-        if end <= since:
-            raise InputError(f"The end of a window must be after its beginning (got {since} and {until}).")
+        end = end_of_window(since, until, self.mode)
         if end > exclusive_end(self.until, self.mode):
             self._outside(f"no IOVs up to {until}; its window is {self.since} up to {self.until}")
         for name in types:

@@ -1,11 +1,12 @@
 """A snapshot over HTTP: the reads of nopayloaddb, as existing clients send them, with the bytes of the service.
 
-What differs: `globalTag` without `light` names the payload lists without ids and IOVs; responses must not be cached; what the
-snapshot does not contain gets 404 with the code `outside_snapshot`; there are no other routes, parameters and methods.
+Differences from the service: `globalTag` without `light` names the payload lists without ids and IOVs; responses must not be
+cached; what the snapshot does not contain gets 404 with the code `outside_snapshot`; there are no other routes, parameters and
+methods.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -19,7 +20,7 @@ from cdb_client.errors import CdbError, InputError, NotFoundError, OutsideSnapsh
 from cdb_client.moments import as_moment
 from cdb_client.payload import COLUMNS
 from cdb_client.snapshot_file import SnapshotFile, SnapshotTag
-from cdb_client.sources import AsOf, Item, Row
+from cdb_client.sources import AsOf, Item
 from cdb_client.tag import Tag
 
 PREFIX = "/api/cdb_rest/"
@@ -40,7 +41,7 @@ ERRORS: dict[type[CdbError], tuple[int, str]] = {
     NotFoundError: (404, "not_found"),
     InputError: (400, "invalid_input"),
 }
-# As PostgreSQL writes arrays and objects, and as the service writes what it has parsed.
+# As PostgreSQL writes arrays and objects; and as the service writes what it has parsed, such as selected payload types.
 ARRAY = json.JSONEncoder(ensure_ascii=False)
 OBJECT = json.JSONEncoder(ensure_ascii=False, separators=(", ", " : "))
 COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
@@ -90,8 +91,10 @@ class Reads:
         types = query["payloadType"].split(",") if "payloadType" in query else None
         tag = Tag(self._client, (query.get("gtName", ""),), (as_of,))
         found = tag.resolve(moment, strict=strict, types=types)
-        rows = [iov.row for iov in found.values()]
-        return lookup_body(rows, as_objects=as_objects, is_selected=types is not None), found.revisions[0]
+        rows = [dict(zip(COLUMNS, iov.row, strict=True)) if as_objects else iov.row for iov in found.values()]
+        if types is not None:
+            return _compact(rows), found.revisions[0]
+        return f"[{','.join(map((OBJECT if as_objects else ARRAY).encode, rows))}]".encode(), found.revisions[0]
 
     def _nested(self, tag: SnapshotTag) -> Item:
         left_out = ("payload_lists_count", "payload_iov_count", "revision")
@@ -103,14 +106,6 @@ class Reads:
                 for payload_type, name in tag.lists.items()
             ],
         }
-
-
-def lookup_body(rows: Sequence[Row], *, as_objects: bool, is_selected: bool) -> bytes:
-    """The body of a lookup, as the service writes it; `is_selected` if the request names payload types."""
-    found = [dict(zip(COLUMNS, row, strict=True)) for row in rows] if as_objects else rows
-    if is_selected:
-        return _compact(found)
-    return f"[{','.join(map((OBJECT if as_objects else ARRAY).encode, found))}]".encode()
 
 
 def _choice(name: str, query: Mapping[str, str], choices: Mapping[str, bool], default: str) -> bool:

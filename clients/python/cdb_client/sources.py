@@ -1,4 +1,4 @@
-"""What the sources of answers have in common: a service (`Online`) and a snapshot (`SnapshotFile`)."""
+"""What a service (`Online`) and a snapshot (`SnapshotFile`), the two sources of rows, have in common."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -19,10 +19,15 @@ class AsOf(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The rows of one global tag: for each payload type that with the latest start at or before a moment, ended or not."""
+    """The rows of one global tag: for each payload type, the row with the latest start at or before a moment."""
 
     revision: int
     rows: Mapping[str, Row]
+
+
+def label(name: str, as_of: AsOf | None) -> str:
+    """A tag in a state, as messages name it, for example `prod (rev 12)`."""
+    return f"{name} ({as_of.kind} {as_of.value})" if as_of else name
 
 
 def past(states: Sequence[AsOf | None], suffix: str = "") -> list[tuple[str, str]]:

@@ -14,7 +14,7 @@ from cdb_client.errors import InputError, MissingPayloadError, UnavailableError
 from cdb_client.moments import Moment, When, as_moment, exclusive_end
 from cdb_client.online import Online
 from cdb_client.payload import PayloadIOV, Resolution
-from cdb_client.sources import AsOf, Item, Row, past, window
+from cdb_client.sources import AsOf, Item, Row, label, past, window
 from cdb_client.transport import segment
 
 if TYPE_CHECKING:
@@ -43,10 +43,7 @@ class Tag:
     states: tuple[AsOf | None, ...]
 
     def __str__(self) -> str:
-        return ", ".join(
-            f"{name} ({state.kind} {state.value})" if state else name
-            for name, state in zip(self.names, self.states, strict=True)
-        )
+        return ", ".join(map(label, self.names, self.states))
 
     def at(self, time: str | datetime) -> "Tag":
         """The tag as it was at a time: ISO 8601 text or a datetime, in UTC if it has no time zone."""
@@ -69,7 +66,7 @@ class Tag:
         strict: bool = False,
         types: Iterable[str] | None = None,
     ) -> Resolution:
-        """The payload IOV of each payload type: that with the latest start at or before the moment.
+        """For each payload type, the payload IOV with the latest start at or before the moment.
 
         The moment is given as numbers, as `run` and `lumi`, as text such as "1234,5", or as a `Moment`. If `strict`, IOVs whose
         validity is over are left out. `types` are the payload types that are wanted, by default all. Each of several tags is
@@ -142,7 +139,7 @@ class Tag:
     def iovs(self, *types: str, since: When = None, until: When = None) -> IOVs:
         """The payload IOVs that are valid somewhere in a window, each with the part of the window in which it is valid.
 
-        The parts of a payload type never overlap. Without `types`, those of all payload types.
+        The parts of a payload type never overlap. Without `types`, all payload types are included.
         """
         elements = self.client.source.range(self.names, self.states, *_window(since, until), types)
         return IOVs(
@@ -268,7 +265,8 @@ class Valid(Mapping[str, PayloadIOV]):
     def __getitem__(self, payload_type: str) -> PayloadIOV:
         row = self._row(payload_type)
         if row is None:
-            raise MissingPayloadError(f"No payload of type {payload_type} (tag {self._tag}, moment {self._moment}).")
+            about = f"{self._tag.client.source.name}, tag {self._tag}, moment {self._moment}"
+            raise MissingPayloadError(f"No payload of type {payload_type} ({about}).")
         return PayloadIOV.from_row(row, self._tag.client)
 
     def __iter__(self) -> Iterator[str]:

@@ -80,8 +80,8 @@ def test_4_not_found(cdb, line):
     check(cdb(*line.split()), 4)
 
 
-def test_4_a_payload_type_without_a_payload(cdb):
-    check(cdb("resolve", "tiny", "0", "--type", "Pixel_Alignment"), 4, "Pixel_Alignment", "tiny", "0,0")
+def test_4_a_payload_type_without_a_payload(cdb, server):
+    check(cdb("resolve", "tiny", "0", "--type", "Pixel_Alignment"), 4, "Pixel_Alignment", server, "tiny", "0,0")
 
 
 def test_5_refused_by_the_state_of_the_tag(cdb, api):

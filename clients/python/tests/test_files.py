@@ -127,7 +127,7 @@ def test_addresses(server, file_server, tmp_path, monkeypatch):
     with pytest.raises(DataError, match="leads out"):
         local.fetch(iov("a/../../secret"))
     with pytest.raises(InputError, match="CDB_PAYLOAD_BASE_URL"):
-        Client(server).fetch(iov())
+        Client(server).files.fetch(iov())
     with pytest.raises(UnavailableError, match=r"127\.0\.0\.1:1"):
         files_of("http://127.0.0.1:1", retry_for=1).fetch(iov())
     monkeypatch.setitem(sys.modules, "fsspec", None)
