@@ -21,12 +21,7 @@ def snapshot() -> None:
 
 @snapshot.command()
 @click.option(
-    "--tag",
-    "tags",
-    multiple=True,
-    required=True,
-    metavar="TAG",
-    help="A tag, also TAG@REVISION or TAG@TIME; repeatable.",
+    "--tag", "tags", multiple=True, required=True, metavar="TAG", help="Also TAG@REVISION or TAG@TIME; repeatable."
 )
 @options.types
 @options.window
