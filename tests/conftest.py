@@ -17,6 +17,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.postgresql.operations import DatabaseOperations
 from django.db.models.signals import post_migrate
 from django.test import Client, override_settings
+from django.urls import clear_script_prefix
 
 from cdb.env import ROOT
 from cdb_rest.access import api_tokens, memory, rules
@@ -72,6 +73,7 @@ def _static_files() -> Iterator[None]:
 def _left_behind() -> None:
     """No test sees the access rules and the request of the one before."""
     current_context.set(None)
+    clear_script_prefix()
     rules.forget()
     api_tokens.forget()
     memory.forget_failures()

@@ -84,7 +84,8 @@ def _rewrite(environ: WSGIEnvironment) -> Pin:
     that of the route already, for metrics.
     """
     address = ADDRESS.fullmatch(environ["PATH_INFO"])
-    if address is None:
+    # Django reads the name of the script as UTF-8.
+    if address is None or "\N{REPLACEMENT CHARACTER}" in _decoded(environ["PATH_INFO"]):
         raise NotPinnedError(f"This is no pinned address; {EXAMPLE}.")
     name, state, path = address.groups()
     environ["SCRIPT_NAME"] = environ.get("SCRIPT_NAME", "") + environ["PATH_INFO"].removesuffix(path)

@@ -103,6 +103,7 @@ def test_what_does_not_belong_to_a_tag_is_the_present(api, stack, tag, path):
         ("tag@9", LOOKUP, 404, "revision_not_found", "has the revisions 1 ("),
         ("tag@2999-01-01", "globalTags", 404, "revision_not_found", "has the revisions 1 ("),
         ("tag@1", "globalTags", 410, "revision_pruned", "no longer stored"),
+        ("%FF@1", "globalTags", 404, "not_pinned", "no pinned address"),
         ("missing@1", "globalTags", 404, "global_tag_not_found", "missing"),
         ("tag@yesterday", "pt", 400, "invalid_input", "neither a revision nor a time"),
         ("tag@99999999999999999999", LOOKUP, 400, "invalid_input", "neither a revision nor a time"),

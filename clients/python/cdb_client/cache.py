@@ -35,7 +35,7 @@ OLD = "DELETE FROM stretch WHERE key = ?1 AND (version <> ?2 OR (since >= ?3 AND
 BUSY_SECONDS = 10.0
 # A process that waits longer for another one that asks the same asks itself.
 LOCK_SECONDS, LOCKS = 10.0, 16
-# A larger file is deleted, and created again.
+# A larger file is emptied.
 LARGEST_BYTES = 1_000_000_000
 # Errors of SQLite that say that the file is damaged or has other tables; 0 is an error of Python's module, for example if text
 # is damaged.
@@ -89,11 +89,17 @@ class Cache:
                 file.execute(OLD, row)
                 file.execute("INSERT OR REPLACE INTO stretch VALUES (?, ?, ?, ?, ?)", [*row, data])
             path = cast(Path, self._path)
-            if not path.exists() or path.stat().st_size > LARGEST_BYTES:
-                # Another process has removed it, or it has become too large.
-                self._remove(path)
+            if not path.exists():
+                # Another process has removed it.
+                self.close()
+            elif path.stat().st_size > LARGEST_BYTES:
+                _clear(file)
 
         self._run(store)
+
+    def clear(self) -> None:
+        """Delete all stretches, also while other processes use the file."""
+        self._run(_clear)
 
     def locked(self, key: str) -> AbstractContextManager[None]:
         """Wait until no other process asks about the tag, so that it need not be asked twice; a few seconds at most."""
@@ -152,7 +158,14 @@ def locked(path: Path, seconds: float = math.inf) -> Iterator[None]:
             file, until = stack.enter_context(path.open("w")), time.monotonic() + seconds
             while not _lock(file.fileno()) and time.monotonic() < until:
                 time.sleep(0.01)
+            # To close the file is not enough: a child process may have it open, too.
+            stack.callback(fcntl.flock, file.fileno(), fcntl.LOCK_UN)
         yield
+
+
+def _clear(file: sqlite3.Connection) -> None:
+    file.execute("DELETE FROM stretch")
+    file.execute("VACUUM")
 
 
 def _lock(descriptor: int) -> bool:

@@ -116,8 +116,8 @@ class Client:
 
     def tag(self, *names: str) -> Tag:
         """A global tag. With several names, the first tag with a payload IOV that is valid at a moment decides."""
-        if not names or not all(isinstance(name, str) and name for name in names):
-            raise InputError("A global tag needs a name.")
+        if not names or not all(isinstance(name, str) and name and "\\ud" not in ascii(name) for name in names):
+            raise InputError("A global tag needs a name, in UTF-8.")
         return Tag(self, names, (None,) * len(names))
 
     def check_types(self, names: Iterable[str]) -> None:

@@ -56,7 +56,12 @@ def read_config(server: str | None = None, **given: Any) -> Config:
     asked = server or environment.get("CDB_SERVER") or file.get("default") or DEFAULT_SERVER
     entry: Mapping[str, Any] = servers.get(asked, {})
     url = str(entry.get("url", asked)).rstrip("/")
-    if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
+    try:
+        parts = urlsplit(url)
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and " " not in url
+    except ValueError:
+        is_address = False
+    if not is_address:
         known = f"the servers of {directory() / 'config.toml'} ({', '.join(servers) or 'none'})"
         raise InputError(
             f"The server {url!r} is neither an address such as https://cdb.example.org nor one of {known}."
@@ -77,6 +82,9 @@ def _read_file() -> Mapping[str, Any]:
     path = directory() / "config.toml"
     try:
         found = tomllib.loads(path.read_text())
+        entries = found.get("servers", {})
+        if not isinstance(entries, dict) or not all(isinstance(entry, dict) for entry in entries.values()):
+            raise ValueError("a server is a table, [servers.NAME], with the member url")
         return found | {name: float(found[name]) for name in NUMBERS if name in found}
     except FileNotFoundError:
         return {}

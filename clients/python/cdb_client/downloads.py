@@ -29,6 +29,8 @@ ALGORITHMS = {8: "adler32", 32: "md5", 40: "sha1", 64: "sha256"}
 MISSING = dict.fromkeys((404, 410, errno.ENOENT, errno.EISDIR, errno.ENOTDIR), errors.DataError)
 FORBIDDEN = dict.fromkeys((401, 403, errno.EACCES, errno.EPERM), errors.NotAllowedError)
 FAULTS: dict[int, type[errors.CdbError]] = {**MISSING, **FORBIDDEN}
+# The temporary files of downloads in progress.
+_unfinished: set[Path] = set()
 
 
 def download(iov: PayloadIOV, address: str, target: Path, retry_for: float, stop: threading.Event) -> None:
@@ -39,6 +41,7 @@ def download(iov: PayloadIOV, address: str, target: Path, retry_for: float, stop
     """
     retries = Retries(retry_for, f"payload file {address}", stop.wait)
     temporary = target.with_name(f".{uuid.uuid4()}.part")
+    _unfinished.add(temporary)
     try:
         while True:
             try:
@@ -51,6 +54,13 @@ def download(iov: PayloadIOV, address: str, target: Path, retry_for: float, stop
             except HTTPError as error:
                 retries.pause(error)
     finally:
+        temporary.unlink(missing_ok=True)
+        _unfinished.discard(temporary)
+
+
+def remove_unfinished() -> None:
+    """Remove the files of downloads that this process has not finished, before it ends."""
+    for temporary in tuple(_unfinished):
         temporary.unlink(missing_ok=True)
 
 
@@ -106,12 +116,13 @@ def relative_path(url: str) -> Path:
 def _http_blocks(address: str, retries: Retries) -> Iterator[bytes]:
     parts = urlsplit(address)
     pool = pool_of(f"{parts.scheme}://{parts.netloc}")
-    options: dict[str, Any] = {"headers": HEADERS, "retries": REDIRECTS, "preload_content": False}
+    options: dict[str, Any] = {"headers": HEADERS | {"Accept": "*/*"}, "retries": REDIRECTS, "preload_content": False}
     with closing(retries.send(pool, "GET", address, **options)) as response:
         if response.status != 200:
             detail = f"The payload file {address} cannot be read: the server answered with status {response.status}."
             raise FAULTS.get(response.status, errors.CdbError)(detail)
-        yield from response.stream(CHUNK_BYTES)
+        # A web server may say that a file such as x.gz is compressed; its bytes are those that were inserted.
+        yield from response.stream(CHUNK_BYTES, decode_content=False)
 
 
 def _local_blocks(address: str) -> Iterator[bytes]:

@@ -13,12 +13,12 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from cdb_client import errors
 from cdb_client.cache import locked
 from cdb_client.config import Config
-from cdb_client.downloads import SCHEME, digest_of, download, is_right, relative_path
+from cdb_client.downloads import SCHEME, digest_of, download, is_right, relative_path, remove_unfinished
 from cdb_client.payload import PayloadIOV
 from cdb_client.transport import Transport
 
@@ -69,26 +69,37 @@ class Files:
         no further file is downloaded.
         """
         wanted, paths, stop = list(iovs), [], threading.Event()
+        targets: dict[Path, PayloadIOV] = {}
+        for iov in wanted:
+            other = targets.setdefault(directory / relative_path(iov.url), iov)
+            if (other.url, other.checksum, other.size) != (iov.url, iov.checksum, iov.size):
+                raise errors.DataError(
+                    f"The payload files {other.url} and {iov.url} would have the same name in {directory}."
+                )
 
         def get(iov: PayloadIOV) -> Path:
             target = directory / relative_path(iov.url)
             try:
                 if not (digest_of(iov) and is_right(target, iov)):
+                    address = self._address(iov)
                     target.parent.mkdir(parents=True, exist_ok=True)
-                    download(iov, self._address(iov), target, self._config.retry_for, stop)
+                    download(iov, address, target, self._config.retry_for, stop)
             except OSError as error:
                 raise errors.InputError(f"{target} cannot be written: {error}") from None
             return target
 
-        with ThreadPoolExecutor(THREADS) as executor:
-            try:
-                for path in executor.map(get, wanted):
-                    paths.append(path)
-                    progress(len(paths), len(wanted))
-            except BaseException:
-                stop.set()
-                executor.shutdown(cancel_futures=True)
-                raise
+        executor = ThreadPoolExecutor(THREADS)
+        try:
+            for path in executor.map(get, wanted):
+                paths.append(path)
+                progress(len(paths), len(wanted))
+        except BaseException as error:
+            stop.set()
+            # After Ctrl-C, threads whose server says nothing are not waited for.
+            executor.shutdown(wait=isinstance(error, Exception), cancel_futures=True)
+            remove_unfinished()
+            raise
+        executor.shutdown()
         return paths
 
     def _fetch(self, iov: PayloadIOV, folder: Path) -> Path:
@@ -97,7 +108,7 @@ class Files:
             return path
         folder.mkdir(parents=True, exist_ok=True)
         # Processes that want the same file wait for the first one. As few locks as two digits have values stay for ever.
-        with locked(folder / f"{path.name[:2]}{LOCK}"):
+        with locked(folder / f"{path.name[:2]}{LOCK}", self._config.retry_for):
             if not self._is_cached(path, iov):
                 download(iov, self._address(iov), path, self._config.retry_for, threading.Event())
                 self._verified.add(path)
@@ -125,7 +136,9 @@ class Files:
                 f"The payload {iov.url} is relative, and the service has no CDB_PAYLOAD_BASE_URL: set this environment variable "
                 f"to the base URL or directory of payload files. ({self._config.server})"
             )
-        return f"{base.rstrip('/')}/{iov.url.lstrip('/')}"
+        # In a path, the characters that end the path of a URL have no meaning.
+        url = quote(iov.url, safe="/%!$&'()*+,;=:@~") if SCHEME.match(base) else iov.url
+        return f"{base.rstrip('/')}/{url.lstrip('/')}"
 
     def _name(self, iov: PayloadIOV) -> str:
         name, digits = digest_of(iov) or ("adler32", "")

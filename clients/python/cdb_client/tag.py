@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from urllib3.exceptions import HTTPError
 
-from cdb_client.errors import InputError, MissingPayloadError, UnavailableError
+from cdb_client.errors import CdbError, InputError, MissingPayloadError, UnavailableError
 from cdb_client.moments import Moment, When, as_moment, exclusive_end
 from cdb_client.online import Online
 from cdb_client.payload import PayloadIOV, Resolution
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 # As many lookups as the service carries out in one request.
 MANY = 10_000
+EXPORT_TYPES = ("text/csv", "application/x-ndjson")
 
 
 class IOVs(list[PayloadIOV]):
@@ -183,6 +184,8 @@ class Tag:
 
     def changes(self) -> Iterator[Item]:
         """The entries of the change log, newest first, page by page."""
+        if len(self.names) > 1 or any(self.states):
+            raise InputError(f"The change log is read for one tag as a whole (got {self}).")
         page, pages, last = 1, 1, math.inf
         while page <= pages:
             found = self._read(f"{self._path}/changes", [("page", str(page)), ("page_size", "200")])
@@ -221,6 +224,8 @@ class Tag:
         temporary = path.with_name(f".{path.name}.{time.time_ns()}.part")
         try:
             with transport.stream(f"{self._path}/export", query, about=about) as response, temporary.open("xb") as part:
+                if (kind := response.headers.get("Content-Type", "")).split(";")[0] not in EXPORT_TYPES:
+                    raise CdbError(f"The response is no export but {kind!r} ({transport.config.server}, {about})")
                 for piece in response.stream(1 << 16):
                     part.write(piece)
                     lines += piece.count(b"\n")

@@ -17,7 +17,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import urllib3
-from urllib3.exceptions import HTTPError, LocationValueError, SSLError
+from urllib3.exceptions import HTTPError, LocationValueError, ProxySchemeUnknown, SSLError
 
 from cdb_client import __version__, errors
 from cdb_client.config import Config
@@ -30,6 +30,8 @@ RETRIED = (429, 502, 503, 504)
 LONGEST_WAIT_SECONDS, FIRST_WAIT_SECONDS = 60.0, 0.5
 # Longer than the service's own limits: of a lookup, and of other requests.
 CONNECT_SECONDS, READ_SECONDS, SLOW_SECONDS = 20.0, 65.0, 610.0
+# Requests to this machine need no proxy, and nobody can read them on the way.
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
 # A request is sent with at most so many tokens.
 MAX_TOKENS = 3
 ERRORS: Mapping[int, type[errors.CdbError]] = {
@@ -241,7 +243,7 @@ def segment(name: str) -> str:
 def is_readable_by_others(server: str) -> bool:
     """Whether a token that is sent to this server could be read on the way."""
     parts = urlsplit(server)
-    return parts.scheme == "http" and parts.hostname not in ("localhost", "127.0.0.1", "::1")
+    return parts.scheme == "http" and parts.hostname not in LOOPBACK
 
 
 @cache
@@ -254,8 +256,13 @@ def pool_of(server: str) -> urllib3.PoolManager:
         # It trusts the certificates of the operating system, and those of SSL_CERT_FILE and SSL_CERT_DIR.
         options["ssl_context"] = ssl.create_default_context()
     proxy = getproxies().get(parts.scheme)
-    if proxy and not proxy_bypass(parts.netloc):
-        return urllib3.ProxyManager(proxy, **options)
+    if proxy and not proxy_bypass(parts.netloc) and parts.hostname not in LOOPBACK:
+        try:
+            user = urllib3.util.parse_url(proxy).auth
+            headers = urllib3.make_headers(proxy_basic_auth=user) if user else None
+            return urllib3.ProxyManager(proxy, proxy_headers=headers, **options)
+        except (LocationValueError, ProxySchemeUnknown) as error:
+            raise errors.InputError(f"The proxy {proxy!r} of the environment is no http address: {error}") from None
     return urllib3.PoolManager(**options)
 
 
@@ -289,7 +296,7 @@ def document_of(response: urllib3.BaseHTTPResponse) -> Mapping[str, Any]:
 
 def _refused(response: urllib3.BaseHTTPResponse, about: str) -> errors.CdbError:
     document = document_of(response)
-    detail = document["detail"]
+    detail = str(document["detail"])
     if 300 <= response.status < 400:
         detail = f"The server redirects to {response.headers.get('Location')}: use that address."
     if response.status == 401:

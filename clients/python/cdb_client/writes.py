@@ -49,6 +49,8 @@ class Writes:
         `refused` in the response has the reason.
         """
         if file is not None:
+            if checksum or size:
+                raise errors.InputError("Give either a file, or its checksum and size.")
             size, checksum = _describe(Path(file))
         body = {
             "global_tag": tag,

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -137,7 +138,17 @@ def start(server):
     def popen(*arguments, **environment):
         command = [sys.executable, "-m", "cdb_client", *map(str, arguments)]
         variables, pipe = os.environ | {"CDB_SERVER": server} | environment, subprocess.PIPE
-        started.append(subprocess.Popen(command, env=variables, stdout=pipe, stderr=pipe, text=True))
+        started.append(
+            subprocess.Popen(
+                command,
+                env=variables,
+                stdout=pipe,
+                stderr=pipe,
+                text=True,
+                # A test run in the background of a shell ignores it, and so would what it starts.
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+            )
+        )
         return started[-1]
 
     yield popen

@@ -127,9 +127,10 @@ def test_a_configuration_with_named_servers_and_the_cache(cdb, server, tmp_path,
     assert cdb("resolve", "tiny", "5").code == 0
     found = json.loads(cdb("--server", "here", "config", "-o", "json").out)
     assert (found["server"], found["token"]) == (server, None)
-    assert json.loads(cdb("cache", "info", "-o", "json").out)["bytes"] > 0
+    full = json.loads(cdb("cache", "info", "-o", "json").out)["bytes"]
     assert cdb("cache", "clear").code == 0
-    assert json.loads(cdb("cache", "info", "-o", "json").out)["bytes"] == 0
+    # The empty file of lookups stays, because other processes may use it.
+    assert json.loads(cdb("cache", "info", "-o", "json").out)["bytes"] < full
 
 
 def on_terminal(server, *arguments, **environment):

@@ -37,8 +37,10 @@ def check(done, code, *texts):
     assert all(text in line for text in texts), line
 
 
-def test_1_a_server_that_is_no_cdb_service(cdb, other_server):
+def test_1_a_server_that_is_no_cdb_service(cdb, other_server, tmp_path):
     check(cdb("tags", "--server", other_server), 1, other_server)
+    check(cdb("export", "tiny", tmp_path / "tiny.csv", "--server", other_server), 1, other_server)
+    assert list(tmp_path.iterdir()) == []
 
 
 USAGE = """\
@@ -51,6 +53,8 @@ uses
 tags --server nowhere
 resolve tiny@2026-01-01,tiny 5
 log tiny --snapshot FILE
+log tiny@1
+tags --server http://127.0.0.1:port
 insert tiny Pixel_Alignment x.root --since 5,x --until open --dry-run"""
 
 

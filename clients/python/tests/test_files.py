@@ -1,5 +1,6 @@
 """Payload files: addresses, verified downloads, and the cache that processes share."""
 
+import gzip
 import hashlib
 import os
 import signal
@@ -29,7 +30,7 @@ class FileServer(ThreadingHTTPServer):
     """A file server. `files` has the contents by path; `asked` are the paths that were asked for."""
 
     def __init__(self, port=0):
-        self.files, self.asked = {PATH: CONTENT}, []
+        self.files, self.asked, self.encoding = {PATH: CONTENT}, [], None
         # If `breaks` is set, each response ends after half of the file, and then sets `is_broken`.
         self.breaks, self.is_broken = threading.Event(), threading.Event()
         super().__init__(("127.0.0.1", port), Handler)
@@ -47,6 +48,8 @@ class Handler(BaseHTTPRequestHandler):
         content = self.server.files.get(self.path)
         self.send_response(404 if content is None else 200)
         self.send_header("Content-Length", str(len(content or b"")))
+        if self.server.encoding:
+            self.send_header("Content-Encoding", self.server.encoding)
         self.end_headers()
         if self.server.breaks.is_set():
             self.wfile.write(content[: len(content) // 2])
@@ -94,6 +97,18 @@ def test_each_form_of_a_checksum_is_verified(files, file_server, tmp_path, name)
     for form in forms:
         with pytest.raises(DataError, match="checksum"):
             files.fetch(iov(checksum=form, size=len(CONTENT)))
+    assert left(tmp_path) == []
+
+
+def test_the_bytes_of_a_file_are_not_decompressed(files, file_server):
+    file_server.files["/base/a%23b.gz"] = content = gzip.compress(CONTENT)
+    file_server.encoding = "gzip"
+    assert files.fetch(iov("a#b.gz", size=len(content))).read_bytes() == content
+
+
+def test_two_files_never_get_the_same_name(files, tmp_path):
+    with pytest.raises(DataError, match="the same name"):
+        files.download([iov("file:///a/x"), iov("a/x")], tmp_path / "out")
     assert left(tmp_path) == []
 
 

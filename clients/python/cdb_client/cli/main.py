@@ -1,6 +1,7 @@
 """The command `cdb`: its errors and exit codes."""
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -45,6 +46,9 @@ def _failed(code: int, text: str) -> int:
 
 def run() -> None:
     """The entry point."""
+    # Batch systems end programs with SIGTERM; unfinished files are removed as after Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     if "_CDB_COMPLETE" in os.environ:
         # The shell asks for completions: click prints them, and ends the process.
         cdb.main(prog_name="cdb")

@@ -7,6 +7,7 @@ from typing import cast
 
 import click
 
+from cdb_client.cache import Cache
 from cdb_client.cli.options import Session, cdb
 from cdb_client.cli.output import say
 from cdb_client.config import directory
@@ -74,9 +75,11 @@ def cache(session: Session, action: str) -> None:
     folder = cast(Path, settings.cache)
     files = [path for path in (*folder.glob("files/*"), *folder.glob("*.sqlite3*")) if path.suffix != ".lock"]
     if action == "clear":
-        for path in files:
+        payloads = [path for path in files if path.parent != folder]
+        for path in payloads:
             path.unlink(missing_ok=True)
-        say(f"{len(files)} files were removed from {folder}.")
+        Cache(folder).clear()
+        say(f"{len(payloads)} payload files and all lookups were removed from {folder}.")
     else:
         size = sum(path.stat().st_size for path in files)
         session.print_members({"directory": folder, "files": len(files), "bytes": size})
