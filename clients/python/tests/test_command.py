@@ -8,6 +8,7 @@ import os
 import pty
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -127,10 +128,12 @@ def test_a_configuration_with_named_servers_and_the_cache(cdb, server, tmp_path,
     assert cdb("resolve", "tiny", "5").code == 0
     found = json.loads(cdb("--server", "here", "config", "-o", "json").out)
     assert (found["server"], found["token"]) == (server, None)
-    full = json.loads(cdb("cache", "info", "-o", "json").out)["bytes"]
-    assert cdb("cache", "clear").code == 0
-    # The empty file of lookups stays, because other processes may use it.
-    assert json.loads(cdb("cache", "info", "-o", "json").out)["bytes"] < full
+    found = json.loads(cdb("cache", "info", "-o", "json").out)
+    with sqlite3.connect(found["directory"] + "/lookups.sqlite3") as lookups:
+        count = "SELECT count(*) FROM stretch"
+        assert found["bytes"] > 0 and lookups.execute(count).fetchone()[0] == 1
+        assert cdb("cache", "clear").code == 0
+        assert lookups.execute(count).fetchone()[0] == 0
 
 
 def on_terminal(server, *arguments, **environment):
