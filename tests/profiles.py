@@ -14,7 +14,7 @@ settings.load_profile("cdb")
 def examples(number: int) -> int:
     """How many examples a test tries: `number` for each 100 of the profile."""
     # The first example is always the simplest one, so that a few are needed.
-    return max(5, number * settings.default.max_examples // 100)
+    return max(4, number * settings.default.max_examples // 100)
 
 
 def of_soak(*cases: object) -> tuple[object, ...]:

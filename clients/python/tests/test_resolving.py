@@ -5,11 +5,12 @@ import tempfile
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdb_client import Client, InputError, Moment, NotFoundError, UnavailableError
 from clients.python.tests.conftest import Api, new_name
+from tests.profiles import examples
 
 TYPES = ("Gain", "Noise", "Pedestal")
 LARGEST = 2**63 - 1
@@ -91,6 +92,7 @@ def play(api, server, first, second, asked, changed):
         check(api, clients[1].tag(*names).rev(*before), asked, rev=before)
 
 
+@settings(max_examples=examples(40))
 @given(first=rows(), second=rows(), asked=st.lists(moments, min_size=1, max_size=6), changed=starts)
 def test_the_client_answers_as_the_service(service, types, first, second, asked, changed):
     server = f"http://127.0.0.1:{service.port}"
