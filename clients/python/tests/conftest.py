@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 import requests
 
-from tests.e2e.conftest import directory
+from tests.e2e.conftest import directory, fresh  # noqa: F401 -- a fixture
 from tests.e2e.service import Service
 
 CLIENT = Path(__file__).parents[1]
@@ -37,22 +37,6 @@ def service():
 def server(service):
     """The address of the service."""
     return f"http://127.0.0.1:{service.port}"
-
-
-@pytest.fixture
-def fresh():
-    """Makes services of the test's own; what is left running at its end is killed."""
-    made = []
-
-    with directory() as parent:
-
-        def make(name="data", command="run", **settings):
-            made.append(Service(parent / name, command, **settings))
-            return made[-1]
-
-        yield make
-        for one in made:
-            one.kill_everything()
 
 
 @pytest.fixture(autouse=True)
