@@ -82,6 +82,10 @@ class Command(BaseCommand):
             help="how often --against asks (default: 1000)",
             **AT_LEAST_ONE,
         )
+        self._add_output(parser)
+        self._add_decisions(parser)
+
+    def _add_output(self, parser: CommandParser) -> None:
         output = parser.add_argument_group("output of the report")
         output.add_argument("--json", action="store_true", help="print the report as JSON")
         output.add_argument("--html", metavar="FILE", help="write the report as one HTML page")
@@ -90,7 +94,6 @@ class Command(BaseCommand):
             metavar="FILE",
             help="write all decisions as a TOML file to fill in, and bad names as a CSV file beside it",
         )
-        self._add_decisions(parser)
 
     def _add_decisions(self, parser: CommandParser) -> None:
         decisions = parser.add_argument_group("decisions")

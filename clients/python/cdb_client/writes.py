@@ -1,7 +1,7 @@
 """Writes: single ones, and imports of many rows."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
@@ -92,21 +92,7 @@ class Writes:
         summary |= {"revision": None, "dry_run": dry_run}
         remaining = read_rows(rows, mode)
         while batch := list(islice(remaining, REQUEST_ROWS)):
-            body = [{"global_tag": tag, **row} for _, row in batch]
-            body[0] |= {"comment": comment} if comment else {}
-            query = [("dry_run", "1")] if dry_run else []
-            try:
-                # The idempotency key is a new one for each request. One that is made from the rows would let an import that
-                # is repeated after a revert change nothing.
-                document = self._transport.write("POST", "payload-iovs/insert", body, query, about=f"tag {tag}")
-                if refused := document["refused"]:
-                    raise errors.RefusedError(f"{refused['detail']} (tag {tag})", refused)
-            except errors.CdbError as error:
-                text = _faults(error.document.get("rows"), [place for place, _ in batch])
-                text = f"{text} ({self._transport.config.server}, tag {tag})" if text else str(error)
-                if summary["rows"] and not dry_run:
-                    text += f" The {summary['rows']:,} rows before this request are stored."
-                raise type(error)(text, error.document) from None
+            document = self._insert_rows(tag, batch, comment, dry_run, summary["rows"])
             for row in document["rows"]:
                 summary["unchanged" if row["unchanged"] else "inserted"] += 1
                 summary["changed"] += sum(len(row[kind]) for kind in ("trimmed", "moved", "split"))
@@ -116,6 +102,27 @@ class Writes:
             if progress:
                 progress(summary["rows"], total)
         return summary
+
+    def _insert_rows(
+        self, tag: str, batch: Sequence[tuple[str, Item]], comment: str | None, dry_run: bool, done: int
+    ) -> Item:
+        """Send one request of an import, after `done` rows. Raises an error that names the places of wrong rows."""
+        body = [{"global_tag": tag, **row} for _, row in batch]
+        body[0] |= {"comment": comment} if comment else {}
+        query = [("dry_run", "1")] if dry_run else []
+        try:
+            # The idempotency key is a new one for each request. One that is made from the rows would let an import that
+            # is repeated after a revert change nothing.
+            document = self._transport.write("POST", "payload-iovs/insert", body, query, about=f"tag {tag}")
+            if refused := document["refused"]:
+                raise errors.RefusedError(f"{refused['detail']} (tag {tag})", refused)
+        except errors.CdbError as error:
+            text = _faults(error.document.get("rows"), [place for place, _ in batch])
+            text = f"{text} ({self._transport.config.server}, tag {tag})" if text else str(error)
+            if done and not dry_run:
+                text += f" The {done:,} rows before this request are stored."
+            raise type(error)(text, error.document) from None
+        return cast(Item, document)
 
     def create_tag(self, name: str, *, comment: str | None = None, dry_run: bool = False) -> Item:
         """Create an empty, unlocked global tag."""
