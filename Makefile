@@ -1,6 +1,6 @@
 # `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: web-assets help run serve reload setup setup-dev test test-all soak bench bench-seed chaos load locust lint format docs screenshots reference requirements package-tools image-check fresh-machine
+.PHONY: web-assets help run serve cluster reload setup setup-dev test test-all soak bench bench-seed chaos load locust lint format docs screenshots reference requirements package-tools image-check fresh-machine
 
 PYTHON ?= python3
 MANAGE := .venv/bin/python manage.py
@@ -21,6 +21,9 @@ run: $(if $(filter 1 t T true True TRUE on On ON y Y yes Yes YES,$(DEBUG)),setup
 
 serve: setup ## serve as in production: nginx, granian, gunicorn and PostgreSQL under supervisord
 	@exec $(MANAGE) serve
+
+cluster: setup ## serve from a cluster on this machine: PostgreSQL with Patroni, two hosts, two levels of Squid; PORT=8000
+	@exec .venv/bin/python -m deploy.cluster.local $(ARGS)
 
 reload: setup ## load new code and settings into the running make serve without losing a request; reports whether it works
 	@exec .venv/bin/python -m cdb.serving.reload
