@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from cdb import env
 from cdb.embedded import binaries
@@ -255,7 +256,7 @@ def primary(cluster: Cluster) -> str | None:
     return next((name for name, port in cluster.patroni.items() if status(port, "/primary") == 200), None)
 
 
-def run(cluster: Cluster) -> None:
+def run(cluster: Cluster) -> NoReturn:
     """Start all programs, report when they are ready, and wait. Raises `ConfigurationError` if they end or do not start."""
     command = [sys.executable, "-m", "supervisor.supervisord", "-c", str(cluster.directory / "supervisord.conf")]
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("DATABASE_URL", "PG"))}
