@@ -143,7 +143,8 @@ class Cluster:
             f"server {name} 127.0.0.1:{port} check port {self.patroni[name]}" for name, port in self.postgresql.items()
         ]
         for name, port in self.hosts.items():
-            directory = self._private(f"host-{name}", None)
+            directory = self.directory / f"host-{name}"
+            directory.mkdir(exist_ok=True)
             proxy = templates.fill(
                 "cluster/haproxy.cfg",
                 {"LISTEN": f"127.0.0.1:{self.primary[name]}", "SERVERS": "\n    ".join(checks)},
@@ -191,10 +192,10 @@ class Cluster:
             command = [_path("squid"), "-N", "-n", name.replace("-", ""), "-f", str(directory / "squid.conf")]
             yield self._program(name, command, priority=50, account="proxy")
 
-    def _private(self, name: str, account: str | None) -> Path:
-        """A directory that only the account can read; None: that of this process."""
+    def _private(self, name: str, account: str) -> Path:
+        """A directory that only the account can read, or that of this process if it is not root."""
         path = self.directory / name
-        directories.make_private(path, pwd.getpwnam(account) if account and os.geteuid() == 0 else None)
+        directories.make_private(path, pwd.getpwnam(account) if os.geteuid() == 0 else None)
         return path
 
     def _program(
