@@ -161,7 +161,7 @@ class Cluster:
                 "CDB_ENV_FILE": os.devnull,
                 "CDB_SECRET_KEY": self.secret("secret-key") * 2,
                 "CDB_OPEN_WRITES": os.environ.get("CDB_OPEN_WRITES", "true"),
-                "CDB_REPLICATION_SLOTS": "1",
+                "CDB_REPLICATION_SLOTS": str(len(SERVERS) - 1),
                 "DATABASE_URL": url,
                 "PORT": str(port),
             }
