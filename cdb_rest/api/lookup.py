@@ -202,7 +202,7 @@ class IOVLookupView(APIView):
         summary="Look up payload IOVs",
         parameters=MOMENT_OF_TAG,
         responses=PayloadIOVDocument(many=True),
-        examples=[response_example([PAYLOAD_IOV])],
+        examples=[response_example(PAYLOAD_IOV)],
     )
     def get(self, request: Request) -> Response:
         numbers = (request.query_params.get("majorIOV"), request.query_params.get("minorIOV"))

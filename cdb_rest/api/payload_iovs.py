@@ -17,7 +17,7 @@ from cdb_rest.api.base.json_stream import array, respond
 from cdb_rest.api.base.paging import Browser
 from cdb_rest.api.base.views import OptionalBodyView, Statement
 from cdb_rest.api.base.writes import WRITE_PARAMETERS, read_origin, respond_to_write
-from cdb_rest.api.examples import PAYLOAD_IOV, page_of
+from cdb_rest.api.examples import PAYLOAD_IOV, PAYLOAD_IOV_OF_TAG, page_of
 from cdb_rest.api.plans import CutsDocument, cuts_document
 from cdb_rest.models import ListedPayloadIOV, PayloadIOV, PayloadList
 from cdb_rest.parsing.fields import Input, NumberField, PayloadURLField, RevisionField, TextField, read_body
@@ -179,7 +179,7 @@ class PayloadIOVListView(APIView):
         responses=PAYLOAD_IOVS.list_or_page(PayloadIOVDocument),
         examples=[
             response_example([PAYLOAD_IOV]),
-            response_example(page_of(PAYLOAD_IOV, 100), "With page=1"),
+            response_example(page_of(PAYLOAD_IOV_OF_TAG, 100), "With page=1"),
         ],
     )
     def get(self, request: Request) -> HttpResponseBase:
