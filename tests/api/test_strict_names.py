@@ -46,18 +46,6 @@ def test_an_unknown_parameter_of_a_route_of_ours_is_refused(api, world, path, hi
     assert not PayloadIOV.objects.exists()
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "payloadiovs/?gtName=tag&majorIOV=1&minorIOV=1",
-        "payload-iovs/query/?gtName=tag&majorIOV=1&minorIOV=1",
-        "globalTags?a=b",
-    ],
-)
-def test_on_routes_that_existing_clients_know_unknown_parameters_are_ignored(api, world, path):
-    api.get(f"{path}&unknown=1").ok()
-
-
 MISSPELT_PARAMETERS = ["dryrun", "Dry_run", "Strict", "stric", "strictt", "revisions", "payloadtype", "payload_types"]
 
 
