@@ -110,11 +110,11 @@ class EdgeMiddleware:
             )
         if "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower():
             return error_response(
-                400, "length_required", "Send the body with a Content-Length; chunked bodies are not accepted."
+                411, "length_required", "Send the body with a Content-Length; chunked bodies are not accepted."
             )
         length = request.META.get("CONTENT_LENGTH") or "0"
         if not length.isdecimal():
-            return error_response(400, "length_required", f"Content-Length must be a number (got {quoted(length)}).")
+            return error_response(400, "bad_request", f"Content-Length must be a number (got {quoted(length)}).")
         if int(length) and request.META.get("HTTP_CONTENT_ENCODING", "").lower() not in ("", "identity"):
             return error_response(
                 415,

@@ -100,6 +100,9 @@ ROUTES = (
         reads_by_post={'{"gtName": "tag0", "moments": [[1, 0]]}': 10},
     ),
     Route(
+        "lookup.IOVLookupView", ("payloadiovs_orm_max/", "payloadiovs_orm_orderby/"), pool=Pool.HEAVY, queries={MOMENT: 6},
+    ),
+    Route(
         "global_tags.GlobalTagCollectionView", ("global-tags",),
         pool=Pool.LOOKUPS, is_cached=True, hot=Hot.GLOBAL_TAGS, pin=Pin.GLOBAL_TAGS,
         queries={"": 1}, writes=Role.MANAGER,

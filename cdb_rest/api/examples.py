@@ -19,6 +19,7 @@ VALID_PAYLOAD_IOV = {"payload_type": "Pixel_Alignment"} | {
         "payload_url", "checksum", "size", "major_iov", "minor_iov", "major_iov_end", "minor_iov_end", "revision",
     )
 } | {"since": [1, 0], "until": [14, 2459]}  # fmt: skip
+PAYLOAD_IOV_OF_TAG = PAYLOAD_IOV | {"global_tag": "tiny", "payload_type": "Pixel_Alignment"}
 COUNTED_PAYLOAD_LIST = PAYLOAD_LIST | {"iov_count": 10}
 NESTED_PAYLOAD_LIST = PAYLOAD_LIST | {"payload_iov": [PAYLOAD_IOV]}
 LIMITS: Document = {"closed_until": None, "largest_major": None}

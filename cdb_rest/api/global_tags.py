@@ -30,7 +30,7 @@ from cdb_rest.http.caching import Resource, conditional_get, headers_of
 from cdb_rest.lookup.model import State
 from cdb_rest.models import GlobalTag
 from cdb_rest.parsing.fields import Input, NameField, TextField, read_body, read_value
-from cdb_rest.parsing.parameters import PAST, is_light, parse_as_of, parse_number
+from cdb_rest.parsing.parameters import PAST, parse_as_of, parse_number
 from cdb_rest.routes import Hot
 from cdb_rest.rules.errors import GlobalTagNotFoundError
 from cdb_rest.rules.names import NAME_LENGTH, TEXT_LENGTH
@@ -74,8 +74,8 @@ GLOBAL_TAGS = Browser(
     rows=GlobalTag.objects.all,
     search=("name", "author", "description"),
     sort={
-        "id": "id",
         "name": "name",
+        "id": "id",
         "author": "author",
         "status": "status__name",
         "created": "created",
@@ -169,14 +169,15 @@ class GlobalTagByNameView(APIView):
         summary="Get a global tag",
         parameters=[
             NAME,
-            OpenApiParameter("light", str, description="Counts instead of contents. 0 and false switch it off."),
+            OpenApiParameter("light", str, description="Counts instead of contents, with any value."),
             *AS_OF,
         ],
         responses=one_of(NestedGlobalTag(), LightGlobalTag()),
         examples=[response_example(NESTED_GLOBAL_TAG), response_example(LIGHT_GLOBAL_TAG, "With light=1")],
     )
     def get(self, request: Request, name: str) -> HttpResponseBase:
-        light = is_light(request.query_params.get("light"))
+        # With any value, also 0, as in nopayloaddb. nginx.conf selects the pool by the same rule.
+        light = "light" in request.query_params
         as_of = parse_as_of(request.query_params)
         if light and as_of is None:
             return respond_hot(request, Hot.GLOBAL_TAG, name)

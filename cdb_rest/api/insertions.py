@@ -21,7 +21,6 @@ from cdb_rest.parsing.fields import (
     UntilField,
     read_body,
 )
-from cdb_rest.parsing.parameters import is_own_path
 from cdb_rest.rules.access import Origin
 from cdb_rest.rules.errors import (
     InvalidInputError,
@@ -91,7 +90,7 @@ def read_insertion(request: Request) -> list[dict[str, Any]]:
     # It may also be an array, which the type stubs leave out.
     data: Any = request.data
     if isinstance(data, list):
-        return read_rows(data, InsertInput, strict=is_own_path(request))
+        return read_rows(data, InsertInput, strict=True)
     return [read_body(request, InsertInput)]
 
 
@@ -104,7 +103,7 @@ def read_bulk(request: Request) -> list[dict[str, Any]]:
     data: Any = request.data
     if not isinstance(data, list):
         raise InvalidInputError("The body must be a JSON array of payload IOVs.")
-    return read_rows(data, BulkPayloadIOVInput, strict=is_own_path(request))
+    return read_rows(data, BulkPayloadIOVInput, strict=False)
 
 
 PAYLOAD = {

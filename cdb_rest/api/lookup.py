@@ -5,13 +5,15 @@ from functools import partial
 from typing import Any
 
 from django.conf import settings
+from django.db.models import F, OuterRef, Subquery
 from django.http import HttpResponse, HttpResponseBase
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
+from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from cdb_rest.api.base.conversion import Shape
+from cdb_rest.api.base.conversion import Shape, documents
 from cdb_rest.api.base.descriptions import AS_OF, NUMBER, TEXT, request_example, required, response_example
 from cdb_rest.api.base.json import dump
 from cdb_rest.api.base.json_stream import array, respond
@@ -23,6 +25,8 @@ from cdb_rest.api.base.windows import (
     tags_of,
 )
 from cdb_rest.api.examples import PAYLOAD_IOV
+from cdb_rest.api.payload_iovs import PayloadIOVDocument
+from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.exports.export import check_payload_types
 from cdb_rest.history.contents import find_past, past_lists
 from cdb_rest.http.caching import REVISION_HEADER, combined, not_modified, revisions_of
@@ -38,11 +42,13 @@ from cdb_rest.http.lookup import (
 from cdb_rest.lookup.model import COLUMNS, LookupQuery
 from cdb_rest.lookup.shared_reads import read_state
 from cdb_rest.lookup.stack import Result, Stack, look_up_many
+from cdb_rest.models import PayloadList
 from cdb_rest.parsing.fields import MomentField, MomentsField, NumberField, TextField, read_body
-from cdb_rest.parsing.parameters import PAYLOAD_TYPES
+from cdb_rest.parsing.parameters import PAYLOAD_TYPES, parse_moment, parse_tag
 from cdb_rest.rules.errors import invalid_field
 from cdb_rest.rules.moment import Mode, Moment
 from cdb_rest.rules.names import NAME_LENGTH
+from cdb_rest.strategies.implementations import find_rows
 
 
 class ManyLookupsDocument(Shape):
@@ -94,10 +100,13 @@ def queries_of(values: dict[str, Any]) -> list[LookupQuery]:
     ]
 
 
-QUERY = [
+MOMENT_OF_TAG = [
     required("gtName", TEXT, "Name of the global tag.", "tiny"),
     required("majorIOV", NUMBER, "Major part of the moment.", 5),
     required("minorIOV", NUMBER, "Minor part of the moment.", 0),
+]
+QUERY = [
+    *MOMENT_OF_TAG,
     OpenApiParameter("shape", str, enum=["list", "dict"], description="Rows as arrays (default) or as objects."),
     OpenApiParameter("strict", str, enum=["0", "1"], description="1 leaves out IOVs that ended before the moment."),
 ]
@@ -181,6 +190,31 @@ class LookupView(APIView):
         """
         values = read_body(request, ManyLookupsInput)
         return lookups(queries_of(values), values["moments"])
+
+
+class IOVLookupView(APIView):
+    """The IOVs that a lookup finds, ordered by the id of the payload list.
+
+    The service has it for clients of earlier versions of nopayloaddb. New clients should use the lookup, which is much faster.
+    """
+
+    @extend_schema(
+        summary="Look up payload IOVs",
+        parameters=MOMENT_OF_TAG,
+        responses=PayloadIOVDocument(many=True),
+        examples=[response_example(PAYLOAD_IOV)],
+    )
+    def get(self, request: Request) -> Response:
+        numbers = (request.query_params.get("majorIOV"), request.query_params.get("minorIOV"))
+        query = LookupQuery(parse_tag(request.query_params), parse_moment(("majorIOV", "minorIOV"), numbers))
+        with snapshot():
+            tag_id, model = find_rows(query)
+            latest = model.objects.filter(payload_list=OuterRef("id"), comb_iov__lte=query.moment.combined)
+            ids = PayloadList.objects.filter(global_tag=tag_id).values_list(
+                Subquery(latest.order_by(F("comb_iov").desc()).values("id")[:1]), flat=True
+            )
+            rows = model.objects.filter(payload_list__global_tag=tag_id, id__in=list(ids))
+            return Response(documents(PayloadIOVDocument, rows.order_by("payload_list")))
 
 
 def lookups(queries: Sequence[LookupQuery], moments: Sequence[Moment]) -> HttpResponseBase:

@@ -17,7 +17,7 @@ from cdb_rest.api.base.json_stream import array, respond
 from cdb_rest.api.base.paging import Browser
 from cdb_rest.api.base.views import OptionalBodyView, Statement
 from cdb_rest.api.base.writes import WRITE_PARAMETERS, read_origin, respond_to_write
-from cdb_rest.api.examples import PAYLOAD_IOV, page_of
+from cdb_rest.api.examples import PAYLOAD_IOV, PAYLOAD_IOV_OF_TAG, page_of
 from cdb_rest.api.plans import CutsDocument, cuts_document
 from cdb_rest.models import ListedPayloadIOV, PayloadIOV, PayloadList
 from cdb_rest.parsing.fields import Input, NumberField, PayloadURLField, RevisionField, TextField, read_body
@@ -43,6 +43,13 @@ class PayloadIOVDocument(Shape):
     payload_list = serializers.CharField(source="payload_list.name", allow_null=True)
     revision = serializers.CharField(source="extra", allow_null=True)
     inserted = serializers.DateTimeField(source="created")
+
+
+class PayloadIOVItem(PayloadIOVDocument):
+    """A payload IOV on a page, with the global tag and the payload type of its list."""
+
+    global_tag = serializers.CharField(source="payload_list.global_tag.name", allow_null=True)
+    payload_type = serializers.CharField(source="payload_list.payload_type.name", allow_null=True)
 
 
 class AttachedIOV(PayloadIOVDocument, CutsDocument):
@@ -95,9 +102,13 @@ def _lists(selected: dict[str, str]) -> QuerySet[PayloadList]:
     return PayloadList.objects.filter(**{columns[name]: value for name, value in selected.items()})
 
 
-def _rows_for(selected: dict[str, str]) -> QuerySet[Model]:
-    """The rows from which the filters select: those of all lists, if one of the selected lists shares rows."""
-    is_sharing = _lists(selected).filter(base_list_id__isnull=False).exists()
+def _rows_for(selected: dict[str, str], text: str) -> QuerySet[Model]:
+    """The rows from which the filters and the search select: those of all lists, if one of the lists shares rows.
+
+    Without filters, these are the lists whose name contains the text.
+    """
+    lists = _lists(selected) if selected else PayloadList.objects.filter(name__icontains=text)
+    is_sharing = lists.filter(base_list_id__isnull=False).exists()
     return ListedPayloadIOV.objects.all() if is_sharing else PayloadIOV.objects.all()
 
 
@@ -113,16 +124,24 @@ def _count_iovs(selected: dict[str, str]) -> int:
 
 
 PAYLOAD_IOVS = Browser(
-    shape=PayloadIOVDocument,
+    shape=PayloadIOVItem,
     rows=PayloadIOV.objects.all,
     rows_for=_rows_for,
-    search=("payload_url",),
+    search=("payload_url", "payload_list__name"),
     sort={
         "id": "id",
         "payload_url": "payload_url",
+        "checksum": "checksum",
         "size": "size",
         "comb_iov": "comb_iov",
+        # By major, and of equal ones by minor, so that the index helps.
         "major_iov": "comb_iov",
+        "minor_iov": "minor_iov",
+        "major_iov_end": "major_iov_end",
+        "minor_iov_end": "minor_iov_end",
+        "payload_list": "payload_list__name",
+        "global_tag": "payload_list__global_tag__name",
+        "payload_type": "payload_list__payload_type__name",
         "inserted": "created",
     },
     filters={
@@ -160,7 +179,7 @@ class PayloadIOVListView(APIView):
         responses=PAYLOAD_IOVS.list_or_page(PayloadIOVDocument),
         examples=[
             response_example([PAYLOAD_IOV]),
-            response_example(page_of(PAYLOAD_IOV, 100), "With page=1"),
+            response_example(page_of(PAYLOAD_IOV_OF_TAG, 100), "With page=1"),
         ],
     )
     def get(self, request: Request) -> HttpResponseBase:

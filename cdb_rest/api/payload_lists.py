@@ -44,10 +44,10 @@ class PayloadListAttachInput(Input):
 PAYLOAD_LISTS = Browser(
     shape=PayloadListItem,
     rows=PayloadList.objects.all,
-    search=("name", "description"),
+    search=("name", "description", "global_tag__name", "payload_type__name"),
     sort={
-        "id": "id",
         "name": "name",
+        "id": "id",
         "global_tag": "global_tag__name",
         "payload_type": "payload_type__name",
         "iov_count": "iov_count",

@@ -39,7 +39,7 @@ PAYLOAD_TYPES = Browser(
     shape=NamedDocument,
     rows=PayloadType.objects.all,
     search=("name", "description"),
-    sort={"id": "id", "name": "name", "created": "created"},
+    sort={"name": "name", "id": "id", "created": "created"},
 )
 
 

@@ -58,7 +58,7 @@ class StrategyLookupView(APIView):
 
 def route_of(strategy: Strategy) -> str:
     """The path of a strategy, relative to the API."""
-    return f"payloadiovs_{strategy.name}/"
+    return f"payloadiovs_strategies/{strategy.name}/"
 
 
 def view_of(strategy: Strategy) -> type[StrategyLookupView]:

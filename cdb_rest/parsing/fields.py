@@ -9,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 
-from cdb_rest.parsing.parameters import is_own_path, moment_of, parse_integer, refused_names, unknown_names
+from cdb_rest.parsing.parameters import moment_of, parse_integer, refused_names, unknown_names
 from cdb_rest.rules.errors import InvalidInputError
 from cdb_rest.rules.moment import OPEN, Mode, Moment, end_of_major
 from cdb_rest.rules.names import NAME_LENGTH, REVISION_LENGTH, TEXT_LENGTH, name_fault
@@ -221,14 +221,14 @@ class Input(serializers.Serializer[Any]):
 def read_body(request: Request, form: type[Input]) -> dict[str, Any]:
     """The validated body of a request, by the serializer `form`.
 
-    On the service's own paths, unknown members are errors. Raises `InvalidInputError` with all invalid fields, or the
-    errors of the parser, such as `ParseError` and `UnsupportedMediaType`.
+    In a view that `is_strict`, unknown members are errors. Raises `InvalidInputError` with all invalid fields, or the errors of
+    the parser, such as `ParseError` and `UnsupportedMediaType`.
     """
     # The body may be any JSON value, although the framework declares a mapping.
     data: Any = request.data
     if not isinstance(data, dict):
         raise InvalidInputError("The body must be a JSON object.")
-    return read_value(data, form, strict=is_own_path(request))
+    return read_value(data, form, strict=getattr(request.parser_context["view"], "is_strict", False))
 
 
 def check_optional_body(request: Request) -> None:

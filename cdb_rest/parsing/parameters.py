@@ -1,9 +1,9 @@
 """Parsing of parameters of paths and query strings, with strict validation and one sentence for each error.
 
-Views that nopayloaddb does not have reject unknown parameters (`cdb_rest.api.base.views.StrictView`), and the service's own
-paths reject unknown members of bodies (`is_own_path`): otherwise a misspelt optional name would be ignored. Other requests
-may have unknown names, because existing clients may send them; but no request may have one that is, or resembles, a name in
-`SIGNIFICANT` (`refused_names`).
+Views that nopayloaddb does not have reject unknown parameters and unknown members of bodies
+(`cdb_rest.api.base.views.StrictView`): otherwise a misspelt optional name would be ignored. Other views may get unknown names,
+because existing clients may send them; but no request may have one that is, or resembles, a name in `SIGNIFICANT`
+(`refused_names`).
 """
 
 import re
@@ -14,7 +14,6 @@ from itertools import islice
 from typing import Any
 
 from django.conf import settings
-from rest_framework.request import Request
 
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import invalid_field, quoted
@@ -30,8 +29,6 @@ PAYLOAD_TYPES = ("payloadType", "payload_type")
 SIGNIFICANT = (*PAST, "revision", "strict", "dry_run", *PAYLOAD_TYPES)
 # Shorter names resemble too many others.
 RESEMBLING_LENGTH = 5
-# The service's own paths, except `whoami`, which accepts no body. No path of nopayloaddb has one of these prefixes.
-OWN_PATH = re.compile(r"/api/cdb_rest/(global-tags|payload-types|payload-lists|payload-iovs|settings)(/|$)")
 # The maximum number of names in an error, and their maximum length. They limit the size of the response.
 NAMED, NAMED_LENGTH = 5, 60
 UNENCODED_PLUS = re.compile(r" (\d\d(?::?\d\d)?)$")
@@ -159,19 +156,6 @@ def _parse_time(name: str, text: str) -> datetime:
         return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         raise invalid_field(name, f"{name} must be a time such as 2026-11-24T12:00:00Z (got {quoted(text)}).") from None
-
-
-def is_light(text: str | None) -> bool:
-    """Whether the parameter `light` requests a tag with counts instead of its contents. None, if it is missing: no.
-
-    Existing clients send arbitrary values, so only 0 and false mean no. nginx.conf selects the pool by the same rule.
-    """
-    return text not in (None, "0", "false")
-
-
-def is_own_path(request: Request) -> bool:
-    """Whether a request uses one of the service's own paths, not one of nopayloaddb's."""
-    return bool(OWN_PATH.match(request.path))
 
 
 def unknown_names(names: Iterable[str], known: Collection[str]) -> dict[str, list[str]]:

@@ -35,8 +35,9 @@ PATH_WORDS = frozenset(
         "cloneGlobalTag", "coverage", "delete", "deleteGlobalTag", "deleteGlobalTagStatus", "deletePayloadIOV",
         "deletePayloadList", "deletePayloadType", "diff", "explain", "export", "global-tags", "globalTag",
         "globalTags", "gt", "gtPayloadLists", "gt_change_status", "gtstatus", "insert", "limits", "payload-iovs",
-        "payload-lists", "payload-types", "payloadiovs", "payloadiovsrange", "piov", "piov_attach", "pl", "pl_attach",
-        "pt", "query", "range", "revert", "settings", "starts", "statuses", "user_settings", "uses", "whoami",
+        "payload-lists", "payload-types", "payloadiovs", "payloadiovs_orm_max", "payloadiovs_orm_orderby",
+        "payloadiovsrange", "piov", "piov_attach", "pl", "pl_attach", "pt", "query", "range", "revert", "settings",
+        "starts", "statuses", "user_settings", "uses", "whoami",
     )
 )  # fmt: skip
 

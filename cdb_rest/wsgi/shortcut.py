@@ -20,7 +20,7 @@ from cdb_rest.http.hot_reads import Response, respond
 from cdb_rest.http.lookup import KNOWN, read_lookup, respond_to_lookup
 from cdb_rest.http.security import HEADERS
 from cdb_rest.observe.request_context import TIMING_HEADER, context_of
-from cdb_rest.parsing.parameters import is_light, refused_names
+from cdb_rest.parsing.parameters import refused_names
 from cdb_rest.routes import ROUTES, Hot
 from cdb_rest.rules.errors import InvalidInputError
 
@@ -36,7 +36,7 @@ PATTERNS = [
 ]
 # The parameters of a lookup that need no further check.
 USUAL = {"gtName", "majorIOV", "minorIOV", "shape", "window", "snap", *KNOWN}
-LIGHT = re.compile("light(?:=([^&%+]*))?")
+LIGHT = re.compile("light(?:=[^&]*)?")
 
 
 class Shortcut:
@@ -104,8 +104,8 @@ def _find(path: str, query: str) -> HotRead | None:
     for pattern, kind, route in PATTERNS:
         if match := pattern.fullmatch(path):
             light = LIGHT.fullmatch(query)
-            if kind is Hot.GLOBAL_TAG and not (light and is_light(light[1] or "")):
-                return None if query and not light else (route, partial(_unchanged, match[1]))
+            if kind is Hot.GLOBAL_TAG and not light:
+                return None if query else (route, partial(_unchanged, match[1]))
             return (route, partial(respond, kind, match[1])) if not query or kind is Hot.GLOBAL_TAG else None
     return None
 

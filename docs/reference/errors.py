@@ -38,7 +38,6 @@ OTHER_ERRORS = (
         "Arrays and objects are nested more than 16 deep, or the body has too many values: more than 10,000, in a request of "
         "rows more than 32 for each row of the 50,000 that a request may have.",
     ),
-    ("400", "length_required", "The body was sent without its length, for example chunked."),
     (
         "400",
         "malformed_request",
@@ -48,6 +47,7 @@ OTHER_ERRORS = (
     ("403", "cross_site_request", "A browser sent a write for a page of another site."),
     ("404", "route_not_found", "The path does not exist."),
     ("405", "method_not_allowed", "The path does not accept this method."),
+    ("411", "length_required", "The body is chunked, and there is no nginx in front that would add its length."),
     ("412", "precondition_failed", "`If-Match` or `If-Unmodified-Since` of a read failed."),
     ("413", "body_too_large", "The body is larger than `CDB_MAX_BODY_BYTES`."),
     (

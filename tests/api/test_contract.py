@@ -9,7 +9,6 @@ from django.test import Client
 
 from cdb_rest.api.urls import views_and_paths
 from cdb_rest.http.security import PAGE_HEADERS, POLICY
-from cdb_rest.rules.moment import OPEN
 from cdb_web.page import PAGE_POLICY
 from tests.conftest import PREFIX
 
@@ -37,48 +36,6 @@ def concrete_paths():
                     path,
                 ),
             )
-
-
-@parametrize(
-    ("request_", "status", "code"),
-    [
-        ("GET payloadiovs/?gtName=unknown&majorIOV=0&minorIOV=0", 404, "global_tag_not_found"),
-        ("GET payloadiovs/?gtName=run24&majorIOV=0", 400, "invalid_input"),
-        ("GET payloadiovs/?gtName=run24&majorIOV=1.5&minorIOV=0", 400, "invalid_input"),
-        ("GET globalTag/unknown", 404, "global_tag_not_found"),
-        ("GET gtPayloadLists/unknown", 404, "global_tag_not_found"),
-        ("GET globalTags?page=x", 400, "invalid_input"),
-        ("DELETE deleteGlobalTag/frozen", 409, "global_tag_frozen"),
-        ("PUT gt_change_status/frozen/unlocked", 409, "global_tag_frozen"),
-        ("DELETE deletePayloadIOV/locked/Gain/1/0", 409, "global_tag_locked"),
-        ("POST pl", 400, "invalid_input"),
-    ],
-)
-@pytest.mark.django_db(transaction=True)
-def test_requests_that_nopayloaddb_answers_otherwise(api, world, build, request_, status, code):
-    build.iov(build.list(build.tag("locked", "locked"), "Gain"), (1, 0))
-    build.tag("frozen", "frozen")
-    api(*request_.split()).error(status, code)
-
-
-@pytest.mark.django_db(transaction=True)
-def test_documents_that_differ_from_those_of_nopayloaddb(api, world, build):
-    for name in ("Zeta", "Alpha"):
-        build.iov(build.list(world["tag"], name), (0, 0), url=name)
-    rows = api.get("payloadiovs/?gtName=run24&majorIOV=5&minorIOV=0").ok()
-    assert rows == [
-        ["Alpha", "Alpha", "abc", 1, 0, 0, OPEN, OPEN, None],
-        ["Gain", "early", "abc", 1, 0, 0, 10, 0, "3"],
-        ["Zeta", "Zeta", "abc", 1, 0, 0, OPEN, OPEN, None],
-    ]
-    assert api.get(f"pl/{world['gain'].id}").ok()["global_tag"] == "run24"
-    assert api.post("gt", {"name": "new", "status": "unlocked"}).ok()["author"] == ""
-    assert api("PUT", "gt_change_status/run24/locked").ok()["status"] == "locked"
-    page = api.get("globalTags?page=1&search=nothing").ok()
-    assert (page["total_pages"], page["results"]) == (0, [])
-    assert [tag["name"] for tag in api.get("globalTags?page=1").ok()["results"]] == ["run24", "new"]
-    browser = Client(headers={"Accept": BROWSER}).get(f"{PREFIX}globalTags?format=api")
-    assert browser["Content-Type"] == "application/json"
 
 
 @pytest.mark.django_db(transaction=True)

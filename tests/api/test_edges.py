@@ -25,10 +25,6 @@ def test_a_bulk_request_of_too_many_rows_is_413(api, settings):
     assert len(api.post("bulk_piov", [1] * 3).error(400)["rows"]) == 3
 
 
-def test_a_chunked_body_is_refused_clearly(api):
-    api("POST", "pt", raw=b"", **{"Transfer-Encoding": "chunked"}).error(400, "length_required")
-
-
 @pytest.mark.parametrize("debug", [False, True])
 def test_a_bug_is_500_in_json_and_logged(api, monkeypatch, caplog, settings, debug):
     settings.DEBUG = debug

@@ -106,6 +106,7 @@ REQUESTS = {
         *at(MOMENT), f"?{MOMENT}&gtName=other",
         *(f"?gtName={{tag}}&majorIOV={major}&minorIOV={minor}&rev={{revision}}" for major, minor in MOMENTS),
     ],
+    "IOVLookupView": [f"?{MOMENT}"],
     **{view_of(route).__name__: [f"?{MOMENT}", f"?{MOMENT}&strict=1"] for route in STRATEGY_ROUTES[1:]},
     # They take no tag and no list, and an IOV is a stored row, which is in one list.
     "GlobalTagStatusListView": [],

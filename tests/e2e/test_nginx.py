@@ -64,11 +64,6 @@ def test_a_name_reaches_the_service_as_the_client_sent_it(served, service, name)
             b"POST /static/drf_spectacular_sidecar/swagger-ui-dist/swagger-ui.css HTTP/1.1\r\nHost: localhost\r\n\r\n",
             405,
         ),
-        (
-            request(b"POST", b"pt", b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n", b"")[:-2]
-            + b"\r\n0\r\n\r\n",
-            400,
-        ),
     ],
 )
 def test_every_rejection_is_json_from_nginx_and_from_gunicorn(served, sent, status):
@@ -78,6 +73,24 @@ def test_every_rejection_is_json_from_nginx_and_from_gunicorn(served, sent, stat
     assert {name.lower(): value for name, value in HEADERS.items()}.items() <= headers.items()
     error = json.loads(body)
     assert error["detail"] and error["code"]
+
+
+@pytest.mark.parametrize(
+    ("server", "parts", "status"),
+    [
+        ("served", (b'{"name": ', b'"Chunked"}'), 200),
+        ("served", (b" " * 2**20,) * 18, 413),
+        ("service", (b'{"name": "Chunked"}',), 411),
+    ],
+)
+def test_only_nginx_gives_a_chunked_body_its_length(request, server, parts, status):
+    port = request.getfixturevalue(server).port
+    chunks = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in (*parts, b""))
+    head = f"POST {PREFIX}pt HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
+    found, headers, body = raw(port, head + chunks)
+    assert (found, headers["content-type"]) == (status, "application/json"), body
+    codes = {200: None, 413: "body_too_large", 411: "length_required"}
+    assert json.loads(body).get("code") == codes[status]
 
 
 NAMES_OF_ADOPTED_DATABASES = [

@@ -10,7 +10,7 @@ from tests.e2e.service import Service
 
 PREFIX = "/api/cdb_rest/"
 LOOKUP = f"{PREFIX}payloadiovs/?gtName=tiny-moderate&majorIOV=5&minorIOV=0"
-IN_THE_OPEN = LOOKUP.replace("payloadiovs/", "payloadiovs_sql_lateral/")
+IN_THE_OPEN = LOOKUP.replace("payloadiovs/", "payloadiovs_strategies/sql_lateral/")
 TAG = f"{PREFIX}globalTag/tiny-moderate"
 
 PATHS = [LOOKUP, IN_THE_OPEN, TAG, f"{TAG}?light", PREFIX, "/health/ready", "/api/schema/", "/api/nowhere"]

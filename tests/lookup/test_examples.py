@@ -6,7 +6,7 @@ from cdb_rest.rules.moment import OPEN
 from cdb_rest.strategies.registry import STRATEGIES
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("strategies_on")]
-ROUTES = ["payloadiovs/", "payload-iovs/query", *(f"payloadiovs_{name}/" for name in STRATEGIES)]
+ROUTES = ["payloadiovs/", "payload-iovs/query", *(f"payloadiovs_strategies/{name}/" for name in STRATEGIES)]
 
 
 @pytest.fixture(params=ROUTES)

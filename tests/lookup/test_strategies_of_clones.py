@@ -17,7 +17,7 @@ def ask(request, api):
     """The URLs at a moment in the tag `copy`, by a strategy."""
 
     def ask(major):
-        found = api.get(f"payloadiovs_{request.param}/?gtName=copy&majorIOV={major}&minorIOV=0").ok()
+        found = api.get(f"payloadiovs_strategies/{request.param}/?gtName=copy&majorIOV={major}&minorIOV=0").ok()
         return [row[1] for row in found]
 
     return ask

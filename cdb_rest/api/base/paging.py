@@ -15,7 +15,7 @@ from rest_framework import serializers
 from cdb_rest.api.base.conversion import Document, Shape, documents, one_of
 from cdb_rest.connections.snapshot import long_reads
 from cdb_rest.parsing.parameters import parse_integer
-from cdb_rest.rules.errors import InvalidInputError, invalid_field, quoted
+from cdb_rest.rules.errors import InvalidInputError
 from cdb_rest.rules.moment import OPEN
 
 PAGE_SIZE = 25
@@ -28,8 +28,9 @@ class Browser:
 
     - `shape`: the document of a row.
     - `rows`: returns all rows, unfiltered.
-    - `rows_for`: returns the rows from which filters select, if they are others. Its argument is that of `count`.
-    - `search`: the columns in which the parameter `search` is looked for, ignoring case.
+    - `rows_for`: returns the rows from which filters and `search` select, if they are others. Its arguments are that of
+      `count`, and the text that is searched for.
+    - `search`: the columns in which the parameter `search` is looked for, ignoring case and spaces around it.
     - `sort`: the values of the parameter `sort`, with their columns; the first one is the default.
     - `filters`: the parameters that select rows by the exact value of a column, with the columns.
     - `count`: returns the number of rows that the filters select, without reading the rows. Its argument has the values
@@ -45,7 +46,7 @@ class Browser:
     filters: Mapping[str, str] = field(default_factory=dict)
     count: Callable[[dict[str, str]], int] | None = None
     newest_first: bool = False
-    rows_for: Callable[[dict[str, str]], QuerySet[Model]] | None = None
+    rows_for: Callable[[dict[str, str], str], QuerySet[Model]] | None = None
 
     def wants_page(self, query: QueryDict) -> bool:
         """Whether the query string asks for a page instead of the complete list.
@@ -63,15 +64,15 @@ class Browser:
     def page(self, query: QueryDict, rows: QuerySet[Model] | None = None) -> Document:
         """The page that the query string selects, of all rows or of `rows`. Past the end, `results` is empty.
 
-        Raises `InvalidInputError` if the page or its size is not a number in range.
+        Wrong values are not errors, as in nopayloaddb: a number out of range means the nearest one, and other texts the default.
         """
         number = _number(query, "page", default=1, largest=OPEN)
         size = _number(query, "page_size", default=PAGE_SIZE, largest=LARGEST_PAGE_SIZE)
         selected = {name: value for name in self.filters if (value := query.get(name))}
+        text = query.get("search", "").strip()
         if rows is None:
-            rows = self.rows_for(selected) if self.rows_for and selected else self.rows()
+            rows = self.rows_for(selected, text) if self.rows_for and (selected or text) else self.rows()
         rows = rows.filter(**{self.filters[name]: value for name, value in selected.items()})
-        text = query.get("search")
         if text:
             rows = rows.filter(_any_contains(self.search, text))
         first = (number - 1) * size
@@ -84,7 +85,7 @@ class Browser:
             "count": count,
             "page": number,
             "page_size": size,
-            "total_pages": -(-count // size),
+            "total_pages": max(1, -(-count // size)),
             "results": results,
         }
 
@@ -103,7 +104,7 @@ class Browser:
         described = {
             "page": (int, "Number of the page, from 1. Without it, routes that can return the complete list do so."),
             "page_size": (int, f"Rows per page, 1 to {LARGEST_PAGE_SIZE}; {PAGE_SIZE} by default."),
-            "search": (str, "Only rows that contain this text, ignoring case."),
+            "search": (str, "Only rows that contain this text, ignoring case and spaces around it."),
             "sort": (str, f"One of {', '.join(self.sort)}; anything else means {next(iter(self.sort))}."),
             "order": (str, "asc; anything else means desc." if self.newest_first else "desc; anything else means asc."),
         } | {name: (str, f"Only rows with this {name.replace('_', ' ')}, by name.") for name in self.filters}
@@ -131,11 +132,9 @@ def _page_of(shape: type[Shape]) -> type[Shape]:
 
 
 def _number(query: QueryDict, name: str, *, default: int, largest: int) -> int:
-    text = query.get(name)
-    number = default if text is None else parse_integer(text)
-    if number is None or not 1 <= number <= largest:
-        raise invalid_field(name, f"{name} must be an integer from 1 to {largest} (got {quoted(text)}).")
-    return number
+    """The integer in 1…`largest` that is nearest to a parameter, or the default if it is missing or not an integer."""
+    number = parse_integer(query.get(name, "").strip())
+    return default if number is None else min(max(number, 1), largest)
 
 
 def _any_contains(columns: tuple[str, ...], text: str) -> Q:

@@ -87,12 +87,13 @@ def check_names(view: type[APIView], request: HttpRequest) -> None:
 
 
 class StrictView(APIView):
-    """A view that rejects unknown query parameters; `query` declares the known ones.
+    """A view that rejects unknown query parameters and unknown members of bodies; `query` declares the known parameters.
 
-    A view that has a path of nopayloaddb must not be strict, because existing clients may send unknown parameters.
-    Such a view ignores them on all of its paths, except for those that `check_names` refuses.
+    A view that has a path of nopayloaddb must not be strict, because existing clients may send unknown names. Such a view
+    ignores them on all of its paths, except for those that `check_names` and `read_body` refuse.
     """
 
+    is_strict = True
     query: Sequence[OpenApiParameter] = ()
 
     @classmethod

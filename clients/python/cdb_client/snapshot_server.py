@@ -72,8 +72,7 @@ class Reads:
                 return _compact(sorted(snapshot.tags(), key=lambda item: int(item["id"]))), None
             case "globalTag":
                 tag = snapshot.tag(name, as_of)
-                is_nested = query.get("light", "0") in ("0", "false")
-                return _compact(self._nested(tag) if is_nested else tag.document), tag.revision
+                return _compact(tag.document if "light" in query else self._nested(tag)), tag.revision
             case "gtPayloadLists":
                 tag = snapshot.tag(name, as_of)
                 return _compact(tag.lists), tag.revision
