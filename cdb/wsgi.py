@@ -25,13 +25,14 @@ from django.urls import resolve  # noqa: E402
 from cdb_rest.access import issuers  # noqa: E402
 from cdb_rest.api.base import errors  # noqa: E402
 from cdb_rest.compiled.registry import registry  # noqa: E402
-from cdb_rest.connections import postgresql, replicas  # noqa: E402
+from cdb_rest.connections import durability, postgresql, replicas  # noqa: E402
 from cdb_rest.observe.request_observer import Observed  # noqa: E402
 from cdb_rest.wsgi.pinned import Pinned  # noqa: E402
 from cdb_rest.wsgi.refusals import Overload, ReadAccess  # noqa: E402
 from cdb_rest.wsgi.shortcut import Shortcut  # noqa: E402
 
 postgresql.enforce()
+durability.watch()
 replicas.watch()
 registry.enable()
 # Import the routes and their views now, instead of with the first request.

@@ -140,3 +140,21 @@ EXECUTE explained_lookup (
 -- name: deallocate_lookup
 -- Remove the statement that `prepare_lookup` prepared, because the connection may be reused. No parameters.
 DEALLOCATE explained_lookup
+
+
+-- name: replication_position
+-- The identity of the database, the position of the primary's WAL in bytes, the number of its physical replication slots, and the least
+-- position up to which their standbys have all WAL: one row. On a standby, identity and position are null. No parameters.
+-- A slot without restart_lsn belongs to a standby that never came or is too far behind, so it has no WAL for certain.
+SELECT cdb_database_identity(),
+    CASE WHEN NOT pg_is_in_recovery() THEN (pg_current_wal_insert_lsn() - '0/0')::bigint END,
+    count(*),
+    coalesce(min(coalesce(restart_lsn, '0/0') - '0/0'), 0)::bigint
+FROM pg_replication_slots
+WHERE slot_type = 'physical'
+
+
+-- name: standbys_without_slot
+-- The number of connected standbys, and other receivers of WAL, that have no replication slot: one row. No parameters.
+SELECT greatest(0, count(*) - (SELECT count(*) FROM pg_replication_slots WHERE active))
+FROM pg_stat_replication

@@ -162,18 +162,21 @@ WHERE list.id = ANY(%(list_ids)s)
 -- Parameters: list_ids bigint[]: payload lists whose rows changed; tag_ids bigint[]: the tags; has_other_lists boolean[]: whether
 --   lists were attached to the tag, detached or deleted; sources text[] (JSON or null); iovs_before, iovs_after bigint[]:
 --   numbers of IOVs that were removed and added; one element for each tag; actor, action, comment text.
--- A tag whose name was used before continues the revisions in the log of that name, and after a restoration of the database
--- revisions continue where no lost change can have been. The number is assigned after the tags are locked by the first
--- UPDATE, so the numbers of a tag have the order of its revisions.
+-- A tag whose name was used before continues the revisions in the log of that name. After a restoration of the database, or the
+-- promotion of a standby, revisions continue where no lost change can have been (cdb_revision_floor). The number is assigned after
+-- the tags are locked by the first UPDATE, so the numbers of a tag have the order of its revisions.
 -- A tag that was never recorded has lists of which the history does not know yet. The deletion of a tag ends all of its lists.
-WITH raised AS (
+WITH floor AS MATERIALIZED (
+    SELECT cdb_revision_floor() AS revision
+),
+raised AS (
     UPDATE "GlobalTag" AS tag
     -- Whole seconds, later than all earlier ones of this name, and sent to clients only once passed: unique for each state.
     SET last_modified = greatest(tag.last_modified, date_trunc('second', clock_timestamp())) + interval '1 second',
         updated = clock_timestamp(), revision = 1 + greatest(
         tag.revision,
         (SELECT max(change.revision) FROM "GlobalTagChange" AS change WHERE change.global_tag = tag.name),
-        (SELECT max(restoration.first_revision) - 1 FROM "Restoration" AS restoration)
+        (SELECT floor.revision - 1 FROM floor)
     )
     WHERE tag.id = ANY(%(tag_ids)s)
     RETURNING tag.id, tag.name, tag.revision, tag.updated, tag.status_id

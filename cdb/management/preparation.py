@@ -11,6 +11,7 @@ from django.db import connection
 from cdb import database, env
 from cdb_rest import named_sql
 from cdb_rest.access import issuers
+from cdb_rest.connections.durability import standbys_without_slot
 from cdb_rest.models import AccessRule, GlobalTag
 from cdb_rest.scenarios.definitions import SCENARIOS
 
@@ -39,6 +40,10 @@ def prepare_database(say: Callable[[str], None]) -> None:
         call_command("migrate", verbosity=0, interactive=False)
         if scenario != "none" and not GlobalTag.objects.exists():
             call_command("seed_scenario", scenario)
+    if number := standbys_without_slot():
+        say(
+            f"Warning: standbys without a replication slot: {number}. A failover to one can lose frozen tags that caches keep."
+        )
     connection.close()
 
 

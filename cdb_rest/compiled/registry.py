@@ -14,6 +14,7 @@ from cdb_rest.compiled import demand
 from cdb_rest.compiled.pack import OpenPacks, Pack
 from cdb_rest.compiled.state import read_state
 from cdb_rest.compiled.tag import CompiledTag
+from cdb_rest.connections import durability
 from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.observe import metrics
@@ -95,6 +96,9 @@ class Registry:
             if state is None or state.database is None:
                 return
             compiled = CompiledTag(state, self._packs)
+            if state.is_fixed:
+                # The files alone answer once it is durable.
+                durability.is_durable(state.version)
         while len(self._known) >= MOST_STATES:
             self._known.pop(next(iter(self._known)), None)
         self._known[name] = compiled

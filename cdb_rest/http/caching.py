@@ -1,7 +1,8 @@
 """HTTP caching: ETag, Last-Modified, Cache-Control, conditional GET and preconditions.
 
 An ETag consists of the version of the tag's state and a digest of the query. So a conditional GET needs only the tag's
-state, not the response.
+state, not the response. While a state that never changes could still be lost by a failover, its responses must be revalidated,
+and their ETags have a suffix: a proxy keeps a response's headers as long as its ETag stays the same.
 """
 
 import re
@@ -16,6 +17,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.cache import get_conditional_response
 from django.utils.http import http_date, parse_http_date_safe
 
+from cdb_rest.connections import durability
 from cdb_rest.lookup.model import ALL_TAGS, ANY_STATE, NO_VALIDATORS, REVISION, TIME, State, Validators
 from cdb_rest.lookup.shared_reads import read_shared_state, read_state
 from cdb_rest.rules.as_of import AsOf, TagState
@@ -35,6 +37,8 @@ ETAG = re.compile(r'"([!#-~]{1,300})"')
 ETAGS_READ = 20
 # The statuses of states that never change.
 LASTING = (Status.FROZEN, REVISION)
+# The suffix of the digest in an ETag of such a state that is not durable. It is no hexadecimal digit.
+NOT_DURABLE = "u"
 
 
 def digest_of(*query: Any) -> str:
@@ -100,7 +104,7 @@ def combined(states: Sequence[State]) -> State:
     revisions = ",".join(revisions_of(state) for state in states)
     versions = blake2b(" ".join(state.version for state in states).encode(), digest_size=8).hexdigest()
     status = min((state.status for state in states), key=lambda one: (one in LASTING, _max_age(one)))
-    return State(f"{revisions}-{versions}", status, None)
+    return State(f"{revisions}-{versions}", status, None, tuple(state.version for state in states))
 
 
 def revisions_of(state: State) -> str:
@@ -113,9 +117,20 @@ def _http_date(moment: datetime) -> str:
     return http_date(moment.timestamp())
 
 
-def headers_of(state: State, digest: str) -> dict[str, str]:
-    """The caching headers of a response made from that state, also of a 304. They include the ETag."""
-    permission = _permission(state.status, _max_age(state.status), settings.CDB_ANONYMOUS_READS)
+def headers_of(state: State, digest: str, not_modified: Mapping[str, Any] | None = None) -> dict[str, str]:
+    """The caching headers of a response made from that state. They include the ETag.
+
+    The request must have read the state from the primary, unless it is known as durable. `not_modified` has the headers of the
+    request, by their WSGI names, if the response is a 304.
+    """
+    max_age, not_durable = _max_age(state.status), digest + NOT_DURABLE
+    if state.status in LASTING and (
+        not durability.is_durable(state.version, state.parts)
+        # A cache would keep a response that says that it must be revalidated. The next one is a new response.
+        or (not_modified and f'{not_durable}"' in not_modified.get("HTTP_IF_NONE_MATCH", ""))
+    ):
+        digest, max_age = not_durable, 0
+    permission = _permission(state.status, max_age, settings.CDB_ANONYMOUS_READS)
     headers = {"ETag": f'"{state.version}-{digest}"'} | permission
     if state.status != ALL_TAGS:
         headers[REVISION_HEADER] = revisions_of(state)
@@ -127,7 +142,8 @@ def headers_of(state: State, digest: str) -> dict[str, str]:
 def read_validators(meta: Mapping[str, Any], digest: str) -> Validators:
     """The validators in a request's headers for the query with that digest. `meta` has the headers by their WSGI names.
 
-    Equal to `NO_VALIDATORS` if the request has none, or only ETags of other queries.
+    Equal to `NO_VALIDATORS` if the request has none, or only ETags of other queries. An ETag with the suffix `NOT_DURABLE` counts
+    only until the state is durable, so that caches then get a response that they may keep.
     """
     if_none_match = meta.get("HTTP_IF_NONE_MATCH")
     if if_none_match is not None and if_none_match.strip() == "*":
@@ -140,6 +156,7 @@ def read_validators(meta: Mapping[str, Any], digest: str) -> Validators:
                     tag.rpartition("-") for tag in ETAG.findall(if_none_match)[:ETAGS_READ]
                 )
                 if digest_of_tag == digest
+                or (digest_of_tag == digest + NOT_DURABLE and not durability.is_known(version))
             )
         )
     # RFC 9110: used only without If-None-Match. An invalid date is ignored.
@@ -160,23 +177,31 @@ def conditional_get(meta: Mapping[str, Any], resource: Resource) -> HttpResponse
     if validators == NO_VALIDATORS:
         return None
     state = resource.find()
-    return not_modified(headers_of(state, resource.digest)) if validators.match(state) else None
+    return not_modified(headers_of(state, resource.digest, meta)) if validators.match(state) else None
 
 
 def fails_precondition(request: HttpRequest, response: HttpResponseBase) -> bool:
     """Whether `If-Match` or `If-Unmodified-Since` of a GET or HEAD fails for this response.
 
-    If so, the caller must send a 412 instead of the response. Django decides, by RFC 9110. Preconditions are ignored
-    for responses without an ETag, and for responses other than 200 and 304.
+    If so, the caller must send a 412 instead of the response. Preconditions are ignored for responses without an ETag, and for
+    responses other than 200 and 304. A time must be exactly that of the response: after a failover, the present state may be
+    earlier than the lost one that the client has.
     """
     if request.method not in ("GET", "HEAD") or response.status_code not in (200, 304) or "ETag" not in response:
         return False
-    modified = parse_http_date_safe(response.get("Last-Modified", ""))
+    if "HTTP_IF_MATCH" in request.META:
+        etag = response["ETag"]
+        # The content is the same.
+        suffix = f'{NOT_DURABLE}"'
+        other = f'{etag.removesuffix(suffix)}"' if etag.endswith(suffix) else f"{etag[:-1]}{suffix}"
+        decided = [get_conditional_response(request, one, None, HttpResponse()) for one in (etag, other)]
+        return all(one is not None and one.status_code == 412 for one in decided)
     # A response without Last-Modified, such as that of a tag that changed in this second, has no date to compare.
-    if "HTTP_IF_MATCH" not in request.META and (modified is None or "HTTP_IF_UNMODIFIED_SINCE" not in request.META):
-        return False
-    decided = get_conditional_response(request, response["ETag"], modified, HttpResponse())
-    return decided is not None and decided.status_code == 412
+    modified, since = (
+        parse_http_date_safe(date or "")
+        for date in (response.get("Last-Modified"), request.META.get("HTTP_IF_UNMODIFIED_SINCE"))
+    )
+    return modified is not None and since is not None and since != modified
 
 
 def not_modified(headers: Mapping[str, str]) -> HttpResponse:

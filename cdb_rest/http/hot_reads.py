@@ -53,10 +53,9 @@ def respond(kind: Hot, name: str, meta: Mapping[str, Any]) -> Response:
         return 200, {"Content-Type": "application/json", "Cache-Control": "no-store"}, _setting(name)
     digest = digest_of(kind.value, name)
     kept = _read(kind, name)
-    headers = headers_of(kept.state, digest)
     if read_validators(meta, digest).match(kept.state):
-        return 304, headers, b""
-    return 200, headers | {"Content-Type": "application/json"}, kept.body
+        return 304, headers_of(kept.state, digest, meta), b""
+    return 200, headers_of(kept.state, digest) | {"Content-Type": "application/json"}, kept.body
 
 
 def _read(kind: Hot, name: str) -> _Kept:

@@ -79,8 +79,8 @@ def respond_to_lookup(query: LookupQuery, extras: Extras, meta: Mapping[str, Any
     parts = (query.tag, *query.moment, query.only_valid, query.as_objects, query.mode.value, *past, *_types_of(query))
     digest = digest_of(*parts, extras.window, extras.canonical)
     found = look_up(query, read_validators(meta, digest), with_window=extras.window)
-    headers = headers_of(found.state, digest)
     body = found.body
+    headers = headers_of(found.state, digest, meta if body is None else None)
     if body is None:
         return 304, headers, b""
     if query.payload_types:

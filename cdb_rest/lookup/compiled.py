@@ -1,8 +1,8 @@
 """Lookups from compiled lists: files answer for the lists that they have, and the database for the others.
 
 A lookup in the present asks the database in one round trip whether the tag is still in the state that this process knows, and for
-the rows of the lists that are not compiled. Frozen tags and past revisions do not change: once the process knows their lists, the
-files answer alone.
+the rows of the lists that are not compiled. Frozen tags and past revisions do not change: once the process knows their lists, and
+that no failover can lose these states, the files answer alone.
 """
 
 import json
@@ -15,6 +15,7 @@ from django.db import Error
 from cdb_rest import named_sql
 from cdb_rest.compiled.registry import registry
 from cdb_rest.compiled.tag import CompiledTag, Edges, Query
+from cdb_rest.connections import durability
 from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.lookup.model import (
     NO_VALIDATORS,
@@ -37,16 +38,18 @@ CALL = named_sql.load("call_lookup_compiled")
 def look_up_compiled(
     compiled: CompiledTag, query: LookupQuery, validators: Validators, *, with_window: bool
 ) -> LookupResult | None:
-    """The result of a lookup in a tag or revision of which there are compiled lists; None if the database does not respond for a
-    frozen tag that is not compiled as a whole, so that a replica has to answer.
+    """The result of a lookup in a tag or revision of which there are compiled lists; None if a database has to answer: for a
+    revision that is not known as durable, and for a frozen tag if the primary does not respond.
 
     `compiled` must be of the present state for a query of the present, and of the revision for a query of a revision. Raises
     `GlobalTagNotFoundError`, and `django.db.Error` if the database does not respond for a tag that is not frozen.
     """
-    if compiled.state.is_fixed and not compiled.missing:
+    state = compiled.state
+    if state.is_fixed and not compiled.missing and durability.is_known(state.version):
         metrics.COMPILED_ALONE.inc()
         return look_up_unchanged(compiled, query, _fixed_state(compiled, query), validators, with_window=with_window)
-    state = compiled.state
+    if query.as_of is not None:
+        return None
     parameters = parameters_of(query) | {
         "tag": query.tag,
         "versions": list(validators.versions),

@@ -87,12 +87,14 @@ class State:
     `version` is a short text that differs between any two states of tags with the same name. `status` is the name of
     the tag's status, or `ALL_TAGS`, `REVISION` or `TIME`. `modified` is the time for `Last-Modified`, in whole seconds. Each
     change increases it by at least one second, so it is later than the change. It is None until that time is reached,
-    for past states, and for all tags together.
+    for past states, and for all tags together. `parts` are the versions of the states of which it consists, if there are
+    several.
     """
 
     version: str
     status: str
     modified: datetime | None
+    parts: tuple[str, ...] = ()
 
 
 def past_state(version: str, as_of: AsOf) -> State:

@@ -1,7 +1,8 @@
 """The SQL queries of the lookup, and the choice of the server.
 
-The result of a replica is used only if the tag is frozen, so that it cannot change, or if the primary confirms that it
-is current. `look_up` chooses the server; the other functions use the current connection.
+The result of a replica is used only if no server can have another one (a frozen tag or a past revision, which no failover can
+lose), or if the primary confirms that it is current. `look_up` chooses the server; the other functions use the current
+connection.
 """
 
 from contextlib import suppress
@@ -15,6 +16,7 @@ from django.db import Error
 from cdb_rest import named_sql
 from cdb_rest.compiled.registry import registry
 from cdb_rest.compiled.tag import CompiledTag
+from cdb_rest.connections import durability
 from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.connections.replicas import REPLICAS, Replica, choose_replica
 from cdb_rest.history.contents import check_readable, missing_revision
@@ -32,10 +34,10 @@ from cdb_rest.lookup.model import (
     parameters_of,
     past_state,
 )
-from cdb_rest.lookup.shared_reads import SharedState, find_state, read_shared_state, shared_states
+from cdb_rest.lookup.shared_reads import SharedState, read_shared_state, read_state, shared_states
 from cdb_rest.observe import metrics
 from cdb_rest.rules.as_of import AsOf
-from cdb_rest.rules.errors import GlobalTagNotFoundError, RevisionNotFoundError
+from cdb_rest.rules.errors import GlobalTagNotFoundError, RevisionNotFoundError, RevisionPrunedError
 from cdb_rest.rules.moment import window_between
 from cdb_rest.rules.status import Status
 
@@ -173,7 +175,8 @@ def _look_up_on(
 ) -> LookupResult | None:
     """The result from a replica, or None if the replica fails or its result is not current.
 
-    Raises `django.db.Error` if the tag is not frozen and the primary, which is asked for its state, fails.
+    Raises `django.db.Error` if the primary is asked for the state and fails: if the tag is not frozen, or if a failover may
+    lose the state, so that the replica may be the only one that still has it.
     """
     try:
         with replica.reading():
@@ -187,9 +190,12 @@ def _look_up_on(
     if found.state.status == TIME:
         # The replica may lack the newest change before that time.
         return None
-    if found.state.status not in (Status.FROZEN, REVISION):
-        now = find_state(query.tag)
-        if now is None or (now.version, now.status) != (found.state.version, found.state.status):
+    if found.state.status not in (Status.FROZEN, REVISION) or not durability.is_known(found.state.version):
+        try:
+            now = read_state(query.tag, query.as_of)
+        except (GlobalTagNotFoundError, RevisionNotFoundError, RevisionPrunedError):
+            return None
+        if (now.version, now.status) != (found.state.version, found.state.status):
             return None
         # `modified` is None until its time is reached, by the clock of the server. Only the primary's clock counts.
         found = replace(found, state=now)

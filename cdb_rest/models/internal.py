@@ -41,18 +41,20 @@ class DatabaseProperty(models.Model):
 
 
 class Restoration(models.Model):
-    """One restoration of the database to an earlier state.
+    """One restoration of the database to an earlier state, or the promotion of a standby, which may lack changes.
 
     Changes that were lost had revisions, and responses with them may be in HTTP caches and in the records of jobs. So
     later changes have revisions from `first_revision` on, which no change had before. `retired_names` are the names of
     global tags that were frozen before and are not frozen in the restored state: caches keep responses for a frozen tag
-    without revalidation, so no tag with such a name can be frozen until these responses have expired.
+    without revalidation, so no tag with such a name can be frozen until these responses have expired. `timeline` is the
+    result of the SQL function cdb_timeline() on the server that wrote the row.
     """
 
     created = models.DateTimeField(db_default=Now(), editable=False)
     first_revision = models.BigIntegerField()
     retired_names = models.JSONField(default=list)
     comment = models.CharField(max_length=COMMENT_LENGTH, blank=True)
+    timeline = models.TextField(null=True, editable=False)  # noqa: DJ001 -- unknown in rows of earlier versions
 
     class Meta:
         db_table = "Restoration"

@@ -3,12 +3,12 @@
 A tag with a retired name cannot be frozen as long as HTTP caches may have responses for the lost frozen tag.
 """
 
-import time
 from collections.abc import Collection, Iterable
 from datetime import timedelta
 
 from django.conf import settings
 from django.db import connection
+from django.db.models import BigIntegerField, Func, TextField
 from django.db.models.functions import Now
 
 from cdb_rest.models import ChangeAction, GlobalTag, Restoration
@@ -29,10 +29,11 @@ def record_restoration(*, frozen_before: Collection[str] | None, origin: Origin)
     """
     frozen = set(_frozen())
     restoration = Restoration.objects.create(
-        # Milliseconds since 1970, so that it is greater than the revision of any lost change.
-        first_revision=time.time_ns() // 1_000_000,
+        # Greater than the revision of any lost change.
+        first_revision=Func(function="cdb_new_floor", output_field=BigIntegerField()),
         retired_names=sorted(set(frozen_before or ()) - frozen),
         comment=origin.comment,
+        timeline=Func(function="cdb_timeline", output_field=TextField()),
     )
     changes = Changes()
     # Frozen tags have not changed since they were frozen.

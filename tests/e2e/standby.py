@@ -5,16 +5,18 @@ import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import psycopg2
 
 from cdb.embedded import binaries
+from cdb.embedded.server import EmbeddedPostgres
 from cdb.processes import directories
 from loadtests.harness import Database
 from loadtests.service import becomes_true, frozen, kill
 from loadtests.usage import processes_in
-from tests.e2e.service import JobClient
+from tests.e2e.service import JobClient, after_first_start, copy_data
 
 USER = DATABASE = "cdb"
 SLOT = "standby"
@@ -119,6 +121,26 @@ class Standby:
         """Promote the replica to a primary."""
         self._database.value("SELECT pg_promote()")
 
+    def cut_off(self) -> None:
+        """End the connection to the primary, which keeps the replication slot; the replica still answers reads."""
+        self._set("primary_conninfo", "")
+        if not becomes_true(
+            lambda: not self._database.value("SELECT count(*) FROM pg_stat_wal_receiver"), CATCH_UP_SECONDS
+        ):
+            raise TimeoutError("the WAL receiver did not end")
+
+    def leave_slot(self) -> None:
+        """Receive WAL without the replication slot."""
+        self._set("primary_slot_name", "")
+        statement = "SELECT count(*) FROM pg_stat_wal_receiver WHERE status = 'streaming' AND slot_name IS NULL"
+        if not becomes_true(lambda: self._database.value(statement) == 1, CATCH_UP_SECONDS):
+            raise TimeoutError("the WAL receiver did not start again")
+
+    def _set(self, name: str, value: str) -> None:
+        with self._database.connect() as connection, connection.cursor() as cursor:
+            cursor.execute(f"ALTER SYSTEM SET {name} = '{value}'")
+            cursor.execute("SELECT pg_reload_conf()")
+
     def wait_until_caught_up(self) -> None:
         """Wait until the replica has replayed all WAL that the primary has flushed by now. Raises `TimeoutError`."""
         position = self._source.value("SELECT pg_current_wal_flush_lsn()::text")
@@ -133,6 +155,37 @@ class Standby:
         options = ("--wal-method", "stream", "--checkpoint", "fast", "--write-recovery-conf", "--create-slot", "--slot")
         server = ("--pgdata", str(self.data), "--host", str(self._primary), "--username", USER)
         binaries.run("pg_basebackup", *server, *options, SLOT)
+
+
+class FailingOver:
+    """A primary without a service, its standby, and the URL of whichever of both accepts writes; inside a block, both run."""
+
+    def __init__(self, directory: Path) -> None:
+        directory.chmod(0o711)
+        copy_data(after_first_start({"SCENARIO": "tiny", "CDB_IOV_MODE": "continuous"}), directory / "data")
+        self.primary = EmbeddedPostgres(directory / "data" / "postgres")
+        self.standby = Standby(directory / "data", directory / "standby")
+        hosts = ",".join(quote(str(sockets)) for sockets in (self.primary.sockets, directory / "standby" / "socket"))
+        ports = f"{binaries.PORT},{binaries.PORT}"
+        self.url = f"postgresql://{USER}@/{DATABASE}?host={hosts}&port={ports}&target_session_attrs=read-write"
+
+    def __enter__(self) -> "FailingOver":
+        self._block = contextlib.ExitStack()
+        self._block.callback(self.primary.release)
+        self.primary.acquire()
+        self._block.enter_context(self.standby.running())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._block.close()
+
+    def kill_primary(self) -> None:
+        """Kill all processes of the primary at once, as a power failure does."""
+        kill(processes_in(self.primary.data))
+
+    def value(self, statement: str) -> Any:
+        """The result of a query to the server that accepts writes."""
+        return Database(self.url).value(statement)
 
 
 LOOKUP = "payloadiovs/?gtName={}&majorIOV=9000000&minorIOV=0"

@@ -10,6 +10,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from django.utils.http import http_date, parse_http_date
 
 from tests.e2e.clients import PREFIX, ask
 from tests.e2e.service import JobClient, Service
@@ -128,6 +129,17 @@ def test_without_granian_frozen_answers_go_on_and_others_are_504(own):
         assert (status, error["code"], headers["Retry-After"]) == (504, "service_unavailable", "5")
         assert headers["Cache-Control"] == "no-store" and headers["Content-Type"] == "application/json"
     eventually(lambda: ask(own, "GET", UNLOCKED)[0], 200)
+
+
+@pytest.mark.parametrize("host", ["service", "served"])
+def test_a_time_of_last_modification_counts_only_if_it_is_exactly_that_of_the_response(host, request):
+    host = request.getfixturevalue(host)
+    eventually(lambda: "Last-Modified" in ask(host, "GET", UNLOCKED)[1], True)
+    modified = parse_http_date(ask(host, "GET", UNLOCKED)[1]["Last-Modified"])
+    for header, same, different in (("If-Modified-Since", 304, 200), ("If-Unmodified-Since", 200, 412)):
+        for seconds in (-86_400, -1, 0, 1, 86_400):
+            status = ask(host, "GET", UNLOCKED, **{header: http_date(modified + seconds)})[0]
+            assert status == (different if seconds else same), (header, seconds)
 
 
 READERS = 6

@@ -5,9 +5,12 @@ import time
 
 import pytest
 
+from loadtests.harness import Database
+from tests.e2e.clients import PREFIX, ask
 from tests.e2e.faults import frozen_database
 from tests.e2e.service import Service, raw
 from tests.e2e.standby import LOOKUP, TELLING, Pair, Standby, Statements, tell
+from tests.e2e.test_metrics import eventually
 from tests.e2e.test_nginx_cache import CachingReader
 
 
@@ -118,4 +121,24 @@ def test_frozen_tags_are_answered_without_a_primary_also_by_a_replica_that_lacks
                 assert pair.client.call("GET", LOOKUP.format("tiny")) == (200, expected)
             status, answer = pair.client.call("GET", LOOKUP.format("fresh"))
             assert (status, answer["code"]) == (504, "database_unavailable")
+    pair.wait_until_in()
+
+
+def test_a_frozen_tag_that_a_failover_could_lose_is_not_answered_without_the_primary(pair):
+    database = Database(f"postgresql://cdb@/cdb?host={pair.service.data}/postgres/socket")
+    # That of another standby, which has received nothing since.
+    database.value("SELECT pg_create_physical_replication_slot('other', true)")
+    assert pair.client.call("POST", "cloneGlobalTag/tiny/recent", None)[0] == 200
+    assert pair.client.call("PUT", "gt_change_status/recent/frozen", None)[0] == 200
+    pair.standby.wait_until_caught_up()
+    target = LOOKUP.format("recent")
+    expected = pair.client.get(target)
+    with frozen_database(pair.service):
+        assert pair.client.call("GET", target)[0] == 504
+        assert pair.client.call("GET", LOOKUP.format("tiny"))[0] == 200
+    database.value("SELECT pg_drop_replication_slot('other')")
+    pair.wait_until_in()
+    eventually(lambda: "immutable" in ask(pair.service, "GET", PREFIX + target)[1]["Cache-Control"], True)
+    with frozen_database(pair.service):
+        assert pair.client.get(target) == expected
     pair.wait_until_in()

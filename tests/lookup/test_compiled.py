@@ -140,6 +140,24 @@ def test_a_revision_needs_no_database(api, tag, django_assert_num_queries):
     check(as_of=AsOf(revision=early + 4))
 
 
+def test_a_frozen_tag_and_a_revision_need_the_database_until_no_failover_can_lose_them(api, tag, settings):
+    # The server of the tests has no slot.
+    settings.CDB_REPLICATION_SLOTS = 1
+    revision = GlobalTag.objects.get(name="tag").revision
+    insert(api, "Gain", 2, url="other")
+    recompile(revision)
+    check(as_of=AsOf(revision=revision))
+    for status in ("locked", "frozen"):
+        api.put(f"gt_change_status/tag/{status}").ok()
+    recompile()
+    check("confirmed")
+    settings.CDB_REPLICATION_SLOTS = 0
+    for past in ("", f"&rev={revision}"):
+        api.get(f"payloadiovs/?gtName=tag&majorIOV=2&minorIOV=0{past}").ok()
+    check("none")
+    check("none", as_of=AsOf(revision=revision))
+
+
 def test_a_tag_that_was_deleted_and_made_again(api, tag):
     api.delete("deleteGlobalTag/tag").ok()
     before = kinds()

@@ -1,0 +1,1 @@
+DROP FUNCTION cdb_revision_floor, cdb_new_floor, cdb_timeline;
