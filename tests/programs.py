@@ -38,7 +38,7 @@ PACKAGES = {
     "wrk": "wrk",
 }
 # What `make package-tools` fetches into .tools.
-FETCHED = ("helm", "crds", "compose-spec.json")
+FETCHED = ("helm", "kubeconform", "crds", "compose-spec.json")
 
 
 def find(name: str) -> str | None:

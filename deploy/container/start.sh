@@ -6,7 +6,7 @@ set -eu
 program=$1
 shift
 # /tmp is in memory and empty at each start.
-export PROMETHEUS_MULTIPROC_DIR=/tmp/metrics
+export PROMETHEUS_MULTIPROC_DIR="${TMPDIR:-/tmp}/metrics"
 mkdir -p "$PROMETHEUS_MULTIPROC_DIR"
 case $program in
 granian)

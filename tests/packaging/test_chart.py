@@ -1,36 +1,55 @@
-"""The Helm chart: the schemas of Kubernetes accept it, and nothing is installed without its secrets."""
+"""The Helm chart: the schemas of Kubernetes and the operators accept it, and what its containers run works.
 
-import functools
+`python -m tests.packaging.test_chart` writes the rendered chart, chart.yaml, again.
+"""
+
+import contextlib
 import itertools
+import json
+import os
+import re
+import secrets
 import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
-import jsonschema
 import kubernetes_validate
 import pytest
+import requests
 import yaml
 
 from cdb.embedded.server import SETTING
 from cdb.env import ROOT
 from cdb.processes.machine import postgresql_sizes
-from tests.programs import fetched
+from cdb.serving.supervisor import nginx_program
+from loadtests.service import becomes_true
+from tests.e2e.conftest import fresh  # noqa: F401 -- a fixture
+from tests.e2e.service import free_port
+from tests.packaging.test_containers import nginx_configuration
+from tests.programs import fetched, require
 
 CHART = ROOT / "deploy" / "helm" / "cdb"
+GOLDEN = Path(__file__).with_name("chart.yaml")
 KUBERNETES = "1.30"
 VALUE_SETS = sorted(path.name.removesuffix("-values.yaml") for path in (CHART / "ci").glob("*-values.yaml"))
 
 
-def helm(*arguments: str, values: str | None = None) -> subprocess.CompletedProcess:
+def helm(*arguments: str, values: str) -> subprocess.CompletedProcess:
     """Run Helm on the chart with a value set of `ci/`."""
-    file = [f"--values={CHART}/ci/{values}-values.yaml"] if values else []
-    return subprocess.run([fetched("helm"), *arguments, *file], capture_output=True, text=True, timeout=120)
+    command = [fetched("helm"), *arguments, f"--values={CHART}/ci/{values}-values.yaml"]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+def template(values: str, *more: str) -> subprocess.CompletedProcess:
+    return helm(
+        "template", "cdb", str(CHART), f"--kube-version={KUBERNETES}", "--namespace=physics", *more, values=values
+    )
 
 
 def render(values: str, *more: str) -> str:
     """The manifests of release `cdb` in namespace `physics`."""
-    rendered = helm(
-        "template", "cdb", str(CHART), f"--kube-version={KUBERNETES}.0", "--namespace=physics", *more, values=values
-    )
+    rendered = template(values, *more)
     assert rendered.returncode == 0, rendered.stderr
     return rendered.stdout
 
@@ -39,33 +58,38 @@ def resources(manifests: str) -> list[dict[str, Any]]:
     return [document for document in yaml.load_all(manifests, yaml.CSafeLoader) if document]
 
 
-def refusals(manifests: str) -> list[str]:
-    """What the schemas of Kubernetes and of the resources of others have against the manifests; empty where all are valid."""
-    refused = []
-    for document in resources(manifests):
-        try:
-            if document["kind"] in _schemas_of_others():
-                jsonschema.validate(document, _schemas_of_others()[document["kind"]])
-            else:
-                kubernetes_validate.validate(document, KUBERNETES, strict=True)
-        except jsonschema.ValidationError as error:
-            refused.append(f"{document['kind']}: {error.message}")
-    return refused
+@pytest.fixture(scope="module")
+def refusals(tmp_path_factory):
+    """What kubeconform has against manifests, by the schemas of Kubernetes and of the operators, with unknown fields refused."""
+    made = tmp_path_factory.mktemp("schemas")
+    published = Path(kubernetes_validate.__file__).parent / f"kubernetes-json-schema/v{KUBERNETES}.0-local-strict"
+    definitions = json.loads((published / "_definitions.json").read_text())["$defs"]
 
+    def write_kubernetes(api_version: str, kind: str) -> None:
+        group, _, version = api_version.rpartition("/")
+        name = "-".join(part for part in (kind.lower(), group.split(".")[0], version) if part) + ".json"
+        if (published / name).exists() and not (made / name).exists():
+            # Each file refers to another, by a path that does not exist here.
+            schema = json.loads((published / name).read_text().replace("/api/_definitions.json", ""))
+            del schema["$schema"]
+            (made / name).write_text(json.dumps(schema | {"$defs": definitions}))
 
-@functools.cache
-def _schemas_of_others() -> dict[str, Any]:
-    """By kind, with unknown fields refused, as Kubernetes' own are."""
-    found = {}
-    for definition in (
-        yaml.load(file.read_text(), yaml.CSafeLoader)["spec"] for file in fetched("crds").glob("*.yaml")
-    ):
-        [version] = [version for version in definition["versions"] if version["storage"]]
+    for definition in fetched("crds").glob("*.yaml"):
+        described = yaml.load(definition.read_text(), yaml.CSafeLoader)["spec"]
+        [version] = [version for version in described["versions"] if version["storage"]]
         schema = version["schema"]["openAPIV3Schema"]
         # Kubernetes' own fields.
         schema["properties"]["metadata"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-        found[definition["names"]["kind"]] = _strict(schema)
-    return found
+        (made / f"{described['names']['kind'].lower()}.json").write_text(json.dumps(_strict(schema)))
+
+    def of(manifests: str) -> list[str]:
+        for document in resources(manifests):
+            write_kubernetes(document["apiVersion"], document["kind"])
+        where = [f"{made}/{{{{.ResourceKind}}}}{suffix}.json" for suffix in ("{{.KindSuffix}}", "")]
+        command = [fetched("kubeconform"), "-strict", *(f"-schema-location={one}" for one in where), "-"]
+        return subprocess.run(command, input=manifests, capture_output=True, text=True, timeout=60).stdout.splitlines()
+
+    return of
 
 
 def _strict(schema: Any) -> Any:
@@ -93,32 +117,43 @@ def pod_of(document):
 
 @pytest.mark.parametrize("values", VALUE_SETS)
 def test_helm_finds_no_fault(values):
-    linted = helm("lint", "--strict", str(CHART), f"--kube-version={KUBERNETES}.0", values=values)
+    linted = helm("lint", "--strict", str(CHART), f"--kube-version={KUBERNETES}", values=values)
     assert linted.returncode == 0, linted.stdout + linted.stderr
 
 
 @pytest.mark.parametrize(("values", "more"), list(itertools.product(VALUE_SETS, [[], ["--is-upgrade"]])))
-def test_kubernetes_accepts_what_is_rendered(values, more):
+def test_kubernetes_accepts_what_is_rendered(values, more, refusals):
     assert refusals(render(values, *more)) == []
 
 
+def test_the_rendered_chart_is_the_reviewed_one():
+    assert render("everything") == GOLDEN.read_text(), f"run {sys.executable} -m {__name__}, and review {GOLDEN.name}"
+
+
 @pytest.mark.parametrize(
-    ("values", "missing"),
+    ("values", "wrong"),
     [
         ("cluster", "existingSecret="),
         ("external", "database.external.existingSecret="),
-        ("external", "database.external.host="),
+        ("external", "database.external.url="),
+        # A password in a manifest.
+        ("external", "database.external.url=postgresql://cdb:secret@db/cdb"),
+        ("cluster", "settings.CDB_SECRET_KEY=secret"),
     ],
 )
-def test_nothing_is_installed_without_its_secrets(values, missing):
-    refused = helm("template", "cdb", str(CHART), f"--kube-version={KUBERNETES}.0", "--set", missing, values=values)
-    assert refused.returncode and missing.rstrip("=") in refused.stderr
+def test_secrets_are_given_by_reference(values, wrong):
+    refused = template(values, "--set", wrong)
+    assert refused.returncode and wrong.split("=")[0].rpartition(".")[2] in refused.stderr
 
 
 @pytest.mark.parametrize("values", VALUE_SETS)
 def test_every_container_is_confined(values):
-    for document in of_kind(resources(render(values)), *WORKLOADS).values():
+    documents = resources(render(values))
+    isolated = [policy["spec"]["podSelector"]["matchLabels"] for policy in of_kind(documents, "NetworkPolicy").values()]
+    for document in of_kind(documents, *WORKLOADS).values():
         pod = pod_of(document)
+        labels = (document if document["kind"] == "Pod" else document["spec"]["template"])["metadata"]["labels"]
+        assert any(selected.items() <= labels.items() for selected in isolated)
         assert pod["automountServiceAccountToken"] is False
         assert pod["securityContext"]["runAsNonRoot"] and pod["securityContext"]["runAsUser"] == 10001
         assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
@@ -152,3 +187,102 @@ def test_an_upgrade_migrates_before_it_replaces_pods():
     # A hook would wait for a database that is made afterwards.
     assert "annotations" not in installed["metadata"]
     assert upgraded["metadata"]["annotations"]["helm.sh/hook"] == "pre-upgrade"
+
+
+class Pods:
+    """The containers of the rendered chart as processes of this machine, each at a port of its own instead of 8000."""
+
+    def __init__(self, database: str, working: Path) -> None:
+        own = f"database.external.url={database},database.external.replicaUrls=null"
+        self._documents = of_kind(resources(render("external", "--set", own)), *WORKLOADS)
+        self._working = working
+        self._ended = contextlib.ExitStack()
+
+    def __enter__(self) -> "Pods":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.close()
+
+    def _container(self, name: str) -> tuple[dict[str, Any], dict[str, str], list[str]]:
+        """A container of a workload, with its environment here and its command after tini."""
+        [found] = [document for own, document in self._documents.items() if own.startswith(name)]
+        container = pod_of(found)["containers"][0]
+        hidden = ("CDB_", "DATABASE_URL", "PG", "SCENARIO", "DEBUG")
+        environment = {key: value for key, value in os.environ.items() if not key.startswith(hidden)}
+        # start.sh runs the python3 of the image.
+        environment |= {"TMPDIR": str(self._working), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+        environment |= {"CDB_ENV_FILE": os.devnull, "CDB_DATA_DIR": str(self._working)}
+        given = {"POD_IP": "127.0.0.1", "PGPASSWORD": "unused", "CDB_SECRET_KEY": secrets.token_urlsafe(50)}
+        environment |= {
+            one["name"]: one["value"].replace("$(POD_IP)", "127.0.0.1") if "value" in one else given[one["name"]]
+            for one in container["env"]
+        }
+        command = [*container["command"], *container.get("args", [])]
+        assert command[:2] == ["tini", "--"]
+        return container, environment, command[2:]
+
+    def run(self, name: str, **replaced: str) -> None:
+        """Run a container that ends, with these words of its command replaced."""
+        _, environment, command = self._container(name)
+        command = [replaced.get(word, word) for word in command]
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def start(self, name: str) -> tuple[int, dict[str, Any]]:
+        """Start a server. Returns its port and its container."""
+        container, environment, command = self._container(name)
+        port = free_port()
+        command = [re.sub(r"\b8000$", str(port), word) for word in command]
+        self._keep(subprocess.Popen(command, cwd=ROOT, env=environment))
+        return port, container
+
+    def start_nginx(self, lookups: int, others: int) -> int:
+        """start.sh does the same with directories that only the image has."""
+        port = free_port()
+        addresses = (f"--listen={port}", f"--lookups=127.0.0.1:{lookups}", f"--others=127.0.0.1:{others}")
+        (self._working / "nginx.conf").write_text(nginx_configuration(self._working, *addresses))
+        options = ["-p", f"{self._working}/", "-c", "nginx.conf", "-e", "stderr", "-g", "user root root;"]
+        self._keep(subprocess.Popen([nginx_program(), *options]))
+        return port
+
+    def _keep(self, process: subprocess.Popen) -> None:
+        self._ended.callback(process.wait, 30)
+        self._ended.callback(process.terminate)
+
+
+def probe(kind, port, container):
+    """The status that the kubelet gets from a probe; 0 without a connection."""
+    request = container[f"{kind}Probe"]["httpGet"]
+    headers = {header["name"]: header["value"] for header in request["httpHeaders"]}
+    with contextlib.suppress(requests.ConnectionError):
+        return requests.get(f"http://127.0.0.1:{port}{request['path']}", headers=headers, timeout=25).status_code
+    return 0
+
+
+def test_the_containers_serve_and_only_readiness_follows_the_database(fresh, tmp_path):  # noqa: F811 -- the fixture
+    require("nginx")
+    database = fresh(SCENARIO="none").start()
+    url = f"postgresql://cdb@/cdb?host={database.data / 'postgres' / 'socket'}"
+    with Pods(url, tmp_path) as pods:
+        pods.run("cdb-migrate")
+        pools = [pods.start("cdb-lookups"), pods.start("cdb-others")]
+        for pool in pools:
+            assert becomes_true(lambda pool=pool: probe("startup", *pool) == probe("readiness", *pool) == 200, 60)
+        port = pods.start_nginx(*(port for port, _ in pools))
+        assert becomes_true(lambda: probe("liveness", port, pools[0][1]) == 200, 20)
+        # Twice, because it must leave nothing that hinders the next one.
+        for _ in range(2):
+            pods.run("cdb-test", **{"http://cdb-nginx": f"http://127.0.0.1:{port}"})
+        tags = requests.get(f"http://127.0.0.1:{port}/api/cdb_rest/globalTags", timeout=20).json()
+        assert tags == [] and "helm-test" in database.manage("token", "list").stdout
+
+        assert database.stop() == 0
+        started_later = pods.start("cdb-lookups")
+        assert becomes_true(lambda: probe("startup", *started_later) == 200, 60)
+        for pool in [*pools, started_later]:
+            assert (probe("readiness", *pool), probe("liveness", *pool)) == (503, 200)
+
+
+if __name__ == "__main__":
+    GOLDEN.write_text(render("everything"))

@@ -29,36 +29,45 @@ imagePullPolicy: {{ $root.Values.image.pullPolicy }}
 {{ include "cdb.fullname" . }}-db
 {{- end }}
 
+{{- define "cdb.databaseSecret" -}}
+{{- if .Values.database.cluster.enabled }}{{ include "cdb.cluster" . }}-app{{ else }}{{ required "database.external.existingSecret" .Values.database.external.existingSecret }}{{ end }}
+{{- end }}
+
+{{/* The URL of a server of the cluster, by the name of its Service. The password is in PGPASSWORD. */}}
+{{- define "cdb.clusterURL" -}}
+postgresql://cdb@{{ . }}:5432/cdb?sslmode=verify-ca&sslrootcert=/etc/cdb/database/ca.crt
+{{- end }}
+
+{{/* The primary itself, for what must not go through PgBouncer. */}}
 {{- define "cdb.primary" -}}
-{{- if .Values.database.cluster.enabled }}{{ include "cdb.cluster" . }}-rw:5432{{ else }}{{ required "database.external.host" .Values.database.external.host }}:{{ .Values.database.external.port }}{{ end }}
-{{- end }}
-
-{{/* Addresses of the streaming replicas, separated by commas. Each must lead to a single server, because cdb compares its position with
-that of the primary. The operator's service for replicas does so only if there is one replica. */}}
-{{- define "cdb.replicas" -}}
-{{- $addresses := list -}}
-{{- if not .Values.database.cluster.enabled }}
-{{- range .Values.database.external.replicas }}{{ $addresses = append $addresses (ternary . (printf "%s:5432" .) (contains ":" .)) }}{{ end }}
-{{- else if eq (int .Values.database.cluster.instances) 2 }}
-{{- $addresses = append $addresses (printf "%s-ro:5432" (include "cdb.cluster" .)) }}
-{{- else if gt (int .Values.database.cluster.instances) 2 }}
-{{- range untilStep 1 (int (add1 .Values.database.cluster.instances)) 1 }}{{ $addresses = append $addresses (printf "%s-replica-%d:5432" (include "cdb.cluster" $) .) }}{{ end }}
-{{- end -}}
-{{ join "," $addresses }}
-{{- end }}
-
-{{/* The URL of the primary. The password is in PGPASSWORD. */}}
-{{- define "cdb.directly" -}}
 - name: DATABASE_URL
-  value: {{ printf "postgresql://%s@%s/%s" .Values.database.user (include "cdb.primary" .) .Values.database.name | quote }}
+  {{- if .Values.database.cluster.enabled }}
+  value: {{ include "cdb.clusterURL" (printf "%s-rw" (include "cdb.cluster" .)) | quote }}
+  {{- else }}
+  value: {{ required "database.external.url" .Values.database.external.url | quote }}
+  {{- end }}
 {{- end }}
 
-{{/* The URLs of the primary and of the replicas. */}}
+{{/* The primary and its replicas. The URL of a replica must lead to a single server, because cdb compares its position with that of
+the primary. The operator's Service for replicas does so only if there is one, so each server of the cluster has a Service. */}}
 {{- define "cdb.database" -}}
-{{ include "cdb.directly" . }}
-{{- $urls := list }}
-{{- range splitList "," (include "cdb.replicas" .) | compact }}
-{{- $urls = append $urls (printf "postgresql://%s@%s/%s" $.Values.database.user . $.Values.database.name) }}
+{{- $urls := .Values.database.external.replicaUrls }}
+{{- if .Values.database.cluster.enabled }}
+{{- $urls = list }}
+{{- if gt (int .Values.database.cluster.instances) 1 }}
+{{- range untilStep 1 (int (add1 .Values.database.cluster.instances)) 1 }}
+{{- $urls = append $urls (include "cdb.clusterURL" (printf "%s-replica-%d" (include "cdb.cluster" $) .)) }}
+{{- end }}
+# A slot for each replica: what they all have is not lost by a failover.
+- name: CDB_REPLICATION_SLOTS
+  value: {{ sub .Values.database.cluster.instances 1 | quote }}
+{{- end }}
+{{- end }}
+{{- if and .Values.database.cluster.enabled .Values.database.cluster.poolers }}
+- name: DATABASE_URL
+  value: {{ include "cdb.clusterURL" (printf "%s-pooler" (include "cdb.cluster" .)) | quote }}
+{{- else }}
+{{ include "cdb.primary" . }}
 {{- end }}
 {{- with $urls }}
 - name: DATABASE_REPLICA_URLS
@@ -66,43 +75,63 @@ that of the primary. The operator's service for replicas does so only if there i
 {{- end }}
 {{- end }}
 
-{{- define "cdb.passwordSecret" -}}
-{{- if .Values.database.cluster.enabled }}{{ include "cdb.cluster" . }}-app{{ else }}{{ required "database.external.existingSecret" .Values.database.external.existingSecret }}{{ end }}
-{{- end }}
-
 {{/* The environment of all containers with cdb's images. */}}
 {{- define "cdb.settings" -}}
+{{- $nginx := printf "%s-nginx" (include "cdb.fullname" .) -}}
 - name: POD_IP
   valueFrom: {fieldRef: {fieldPath: status.podIP}}
 - name: CDB_ALLOWED_HOSTS
-  value: {{ printf "%s,$(POD_IP)" (join "," (concat .Values.hosts (list (printf "%s-nginx" (include "cdb.fullname" .)) (printf "%s-nginx.%s" (include "cdb.fullname" .) .Release.Namespace) (printf "%s-nginx.%s.svc" (include "cdb.fullname" .) .Release.Namespace)))) | quote }}
+  value: {{ printf "%s,$(POD_IP)" (join "," (concat .Values.hosts (list $nginx (printf "%s.%s" $nginx .Release.Namespace) (printf "%s.%s.svc" $nginx .Release.Namespace)))) | quote }}
 - name: CDB_THREADS
   value: {{ .Values.threads | quote }}
-{{- range $name, $value := .Values.settings }}
+{{- $own := dict }}
+{{- if and .Values.ingress.enabled .Values.ingress.tlsSecret }}{{ $own = dict "CDB_TLS" true }}{{ end }}
+{{- range $name, $value := merge (deepCopy .Values.settings) $own }}
 - name: {{ $name }}
-  value: {{ $value | toString | quote }}
+  {{- /* toString writes large numbers with an exponent. */}}
+  value: {{ ternary (toJson $value) (toString $value) (kindIs "float64" $value) | quote }}
 {{- end }}
-{{- end }}
-
-{{- define "cdb.password" -}}
-- name: PGPASSWORD
-  valueFrom: {secretKeyRef: {name: {{ include "cdb.passwordSecret" . }}, key: password}}
 {{- end }}
 
 {{/* The environment of the application. */}}
 {{- define "cdb.environment" -}}
 {{ include "cdb.settings" . }}
-{{ include "cdb.password" . }}
+- name: PGPASSWORD
+  valueFrom: {secretKeyRef: {name: {{ include "cdb.databaseSecret" . }}, key: password}}
 - name: CDB_SECRET_KEY
   valueFrom: {secretKeyRef: {name: {{ required "existingSecret: the name of a Secret with CDB_SECRET_KEY" .Values.existingSecret }}, key: CDB_SECRET_KEY}}
+{{- if .Values.issuersSecret }}
+- name: CDB_ISSUERS_FILE
+  value: /etc/cdb/issuers/issuers.toml
+{{- end }}
 {{- end }}
 
-{{- define "cdb.podSecurity" -}}
-runAsNonRoot: true
-runAsUser: 10001
-runAsGroup: 10001
-fsGroup: 10001
-seccompProfile: {type: RuntimeDefault}
+{{/* What the application reads and writes. */}}
+{{- define "cdb.mounts" -}}
+- {name: tmp, mountPath: /tmp}
+- {name: data, mountPath: /var/lib/cdb}
+- {name: database, mountPath: /etc/cdb/database, readOnly: true}
+{{- if .Values.issuersSecret }}
+- {name: issuers, mountPath: /etc/cdb/issuers, readOnly: true}
+{{- end }}
+{{- end }}
+
+{{- define "cdb.volumes" -}}
+- name: tmp
+  emptyDir: {medium: Memory, sizeLimit: 64Mi}
+- name: data
+  emptyDir: {sizeLimit: 64Mi}
+# The certificate by which PostgreSQL is verified.
+- name: database
+  {{- if .Values.database.cluster.enabled }}
+  secret: {secretName: {{ include "cdb.cluster" . }}-ca, items: [{key: ca.crt, path: ca.crt}]}
+  {{- else }}
+  secret: {secretName: {{ include "cdb.databaseSecret" . }}, items: [{key: ca.crt, path: ca.crt}], optional: true}
+  {{- end }}
+{{- if .Values.issuersSecret }}
+- name: issuers
+  secret: {secretName: {{ .Values.issuersSecret }}}
+{{- end }}
 {{- end }}
 
 {{- define "cdb.containerSecurity" -}}
@@ -111,13 +140,17 @@ readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end }}
 
-{{/* Arguments: the context, and the component. */}}
+{{/* Arguments: the context, and the component if its pods are spread over zones and nodes. */}}
 {{- define "cdb.pod" -}}
 {{- $root := index . 0 -}}
-serviceAccountName: {{ include "cdb.fullname" $root }}
 automountServiceAccountToken: false
 enableServiceLinks: false
-securityContext: {{- include "cdb.podSecurity" $root | nindent 2 }}
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 10001
+  runAsGroup: 10001
+  fsGroup: 10001
+  seccompProfile: {type: RuntimeDefault}
 {{- with $root.Values.imagePullSecrets }}
 imagePullSecrets: {{- toYaml . | nindent 2 }}
 {{- end }}
@@ -127,40 +160,23 @@ nodeSelector: {{- toYaml . | nindent 2 }}
 {{- with $root.Values.tolerations }}
 tolerations: {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with $root.Values.priorityClassName }}
-priorityClassName: {{ . }}
-{{- end }}
 {{- with index . 1 }}
 topologySpreadConstraints:
+  {{- range list "topology.kubernetes.io/zone" "kubernetes.io/hostname" }}
   - maxSkew: 1
-    topologyKey: kubernetes.io/hostname
+    topologyKey: {{ . }}
     whenUnsatisfiable: ScheduleAnyway
     labelSelector:
       matchLabels: {{- include "cdb.selector" $root | nindent 8 }}
-        app.kubernetes.io/component: {{ . }}
+        app.kubernetes.io/component: {{ index $ 1 }}
+    # Pods of the version before do not count.
+    matchLabelKeys: [pod-template-hash]
+  {{- end }}
 {{- end }}
-{{- end }}
-
-{{/* Arguments: the context, the component, its port and that port's name. */}}
-{{- define "cdb.service" -}}
-{{- $root := index . 0 -}}
-apiVersion: v1
-kind: Service
-metadata:
-  name: {{ include "cdb.fullname" $root }}-{{ index . 1 }}
-  labels: {{- include "cdb.labels" $root | nindent 4 }}
-    app.kubernetes.io/component: {{ index . 1 }}
-spec:
-  selector: {{- include "cdb.selector" $root | nindent 4 }}
-    app.kubernetes.io/component: {{ index . 1 }}
-  ports:
-    - {name: {{ index . 3 }}, port: {{ index . 2 }}, targetPort: {{ index . 3 }}}
 {{- end }}
 
 {{- define "cdb.disruptionBudget" -}}
 {{- $root := index . 0 -}}
-{{- if $root.Values.podDisruptionBudget.enabled }}
----
 apiVersion: policy/v1
 kind: PodDisruptionBudget
 metadata:
@@ -171,5 +187,4 @@ spec:
   selector:
     matchLabels: {{- include "cdb.selector" $root | nindent 6 }}
       app.kubernetes.io/component: {{ index . 1 }}
-{{- end }}
 {{- end }}
