@@ -23,7 +23,7 @@ from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, Error, connections
 from django.db import connection as current
 from django.db.backends.base.base import BaseDatabaseWrapper
-from psycopg2.extensions import make_dsn
+from psycopg2.extensions import TRANSACTION_STATUS_IDLE, make_dsn
 
 from cdb_rest.connections.circuit_breaker import CircuitBreaker
 from cdb_rest.connections.database_check import NOT_A_PRIMARY, objection
@@ -291,3 +291,8 @@ def _check_deadlines() -> None:
                 logger.warning("the database did not respond in time; the connection is closed")
                 connection.circuit_breaker.open()
                 connection.abort()
+                # The idle ones to the same server, so that a request on each of them need not wait for its own deadline.
+                for other in watched:
+                    is_same = other.circuit_breaker is connection.circuit_breaker
+                    if is_same and other.info.transaction_status == TRANSACTION_STATUS_IDLE and other.deadline is None:
+                        other.abort()
