@@ -17,9 +17,11 @@ from psycopg2.extensions import parse_dsn
 from cdb import env
 from cdb.embedded.server import EmbeddedPostgres
 from cdb.env import ConfigurationError
-from cdb_rest.connections import iov_mode
+from cdb_rest.connections.database_check import objection
 
 CONNECT_TIMEOUT_SECONDS = 5
+# For each host, if another host can be used instead.
+CONNECT_TIMEOUT_OF_SEVERAL_SECONDS = 2
 # A connection whose network is down fails after 20 to 25 s, both while idle and during a statement.
 TCP_TIMEOUTS = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 20_000}
 
@@ -72,16 +74,28 @@ def replica_settings() -> dict[str, dict[str, Any]]:
     for number, url in enumerate((url.strip() for url in urls if url.strip()), 1):
         named = _parse(url, "DATABASE_REPLICA_URLS")
         # The position of one server could be checked, and the rows read from another one that is behind.
-        if "," in named.get("host", "") + named.get("hostaddr", ""):
+        if _has_several_hosts(named):
             raise ConfigurationError(
                 "DATABASE_REPLICA_URLS must name one server in each URL; give each server a URL of its own"
             )
         # A shorter timeout than for the primary, because the primary can be used instead.
-        found[f"replica_{number}"] = _settings({"connect_timeout": "2"} | named) | {"TEST": {"MIRROR": "default"}}
+        named = {"connect_timeout": str(CONNECT_TIMEOUT_OF_SEVERAL_SECONDS)} | named
+        found[f"replica_{number}"] = _settings(named) | {"TEST": {"MIRROR": "default"}}
     return found
 
 
-def _settings(named: dict[str, str]) -> dict[str, Any]:
+def _has_several_hosts(named: dict[str, Any]) -> bool:
+    return "," in named.get("host", "") + named.get("hostaddr", "")
+
+
+def _with_timeout(named: dict[str, Any]) -> dict[str, Any]:
+    """The connection parameters, with a timeout unless they have one."""
+    seconds = CONNECT_TIMEOUT_OF_SEVERAL_SECONDS if _has_several_hosts(named) else CONNECT_TIMEOUT_SECONDS
+    return {"connect_timeout": seconds} | named
+
+
+def _settings(named: dict[str, Any]) -> dict[str, Any]:
+    named = _with_timeout(named)
     return {
         "ENGINE": "django.db.backends.postgresql",
         # Without a database name, libpq uses the user's name.
@@ -91,7 +105,6 @@ def _settings(named: dict[str, str]) -> dict[str, Any]:
         "HOST": named.pop("host", ""),
         "PORT": named.pop("port", ""),
         "OPTIONS": {
-            "connect_timeout": CONNECT_TIMEOUT_SECONDS,
             "fallback_application_name": _application_name(),
         }
         | TCP_TIMEOUTS
@@ -108,7 +121,7 @@ def available(service: str = "") -> Iterator[None]:
 
     `service` is the name of a service, which runs the embedded server itself (`EmbeddedPostgres.acquire`). Blocks must not be
     nested. Raises `ConfigurationError`, with a message of one line, if the server can't be started or stopped, or if the
-    database can't be reached or was created with another CDB_IOV_MODE.
+    database can't be used (`check`).
     """
     global _in_use
     _in_use = server = embedded()
@@ -141,17 +154,26 @@ def _parse(database_url: str, variable: str = "DATABASE_URL") -> dict[str, str]:
 
 
 def check() -> None:
-    """Raise `ConfigurationError` if the database can't be reached, or was created with another CDB_IOV_MODE.
+    """Raise `ConfigurationError` if the database can't be reached, is on a standby, or was created with another CDB_IOV_MODE.
 
     A database without tables has no mode, and is accepted.
     """
-    named: dict[str, Any] = {"connect_timeout": CONNECT_TIMEOUT_SECONDS} | parts()
+    named = _with_timeout(parts())
     try:
         with contextlib.closing(psycopg2.connect(**named)) as connection:
-            conflict = iov_mode.conflict(connection.cursor(), env.read()["CDB_IOV_MODE"])
+            connection.autocommit = True
+            message = objection(connection.cursor(), env.read()["CDB_IOV_MODE"])
     except psycopg2.OperationalError as error:
-        where = f"{named.get('host', 'localhost')}:{named.get('port', '5432')}/{named.get('dbname', '')}"
         reason = " ".join(str(error).split())
-        raise ConfigurationError(f"can't reach the database at {where} (DATABASE_URL): {reason}") from error
-    if conflict:
-        raise ConfigurationError(conflict)
+        raise ConfigurationError(f"can't reach the database at {_place(named)} (DATABASE_URL): {reason}") from error
+    if message:
+        raise ConfigurationError(message)
+
+
+def _place(named: dict[str, Any]) -> str:
+    """The hosts of these connection parameters with their ports, and the database, for messages."""
+    hosts = named.get("host", "localhost").split(",")
+    ports = named.get("port", "5432").split(",")
+    # One port may stand for all hosts.
+    pairs = zip(hosts, ports if len(ports) == len(hosts) else ports * len(hosts), strict=False)
+    return f"{', '.join(f'{host}:{port}' for host, port in pairs)}/{named.get('dbname', '')}"

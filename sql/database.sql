@@ -21,6 +21,17 @@ SELECT set_config('statement_timeout', coalesce(%(statement)s, current_setting('
 SELECT set_config('lock_timeout', %(milliseconds)s, false)
 
 
+-- name: recovery_and_mode
+-- Whether the server is a standby, and the mode in which the ends of the stored intervals are written (null if none is recorded).
+-- No parameters. Each new connection runs it.
+SELECT pg_is_in_recovery(), (SELECT value FROM "DatabaseProperty" WHERE name = 'iov_mode')
+
+
+-- name: recovery
+-- The same for a database without tables. No parameters.
+SELECT pg_is_in_recovery(), NULL
+
+
 -- name: lock_setup
 -- Take the lock for migrations until the transaction ends. The key is an arbitrary constant of this project. No parameters.
 -- A session-level lock would not work behind a pooler. The transaction is idle meanwhile, so its idle timeout is disabled.

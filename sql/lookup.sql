@@ -105,11 +105,6 @@ SELECT
     (pg_control_system()).system_identifier::text
 
 
--- name: iov_mode
--- The mode in which the ends of the stored intervals are written. No row if none is recorded. No parameters.
-SELECT value FROM "DatabaseProperty" WHERE name = 'iov_mode'
-
-
 -- name: explain
 -- Run a statement and return its plan. Placeholders: {statement}; {format}, which is JSON or TEXT. Parameters: those of the
 -- statement.

@@ -23,10 +23,10 @@ from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, Error, connections
 from django.db import connection as current
 from django.db.backends.base.base import BaseDatabaseWrapper
-from psycopg2.extensions import make_dsn
+from psycopg2.extensions import TRANSACTION_STATUS_IDLE, make_dsn
 
-from cdb_rest.connections import iov_mode
 from cdb_rest.connections.circuit_breaker import CircuitBreaker
+from cdb_rest.connections.database_check import NOT_A_PRIMARY, objection
 from cdb_rest.observe.request_context import RequestContext, current_context
 
 logger = logging.getLogger(__name__)
@@ -42,7 +42,10 @@ REPLICA_TIMEOUT_SECONDS = 2
 
 
 def _watched(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a method of a cursor, so that the connection has a deadline while the method runs."""
+    """Wrap a method of a cursor, so that the connection has a deadline while the method runs.
+
+    If the server turns out not to be the primary any more, the connection is closed.
+    """
 
     @wraps(method)
     def with_deadline(self: Any, *arguments: Any, **values: Any) -> Any:
@@ -50,7 +53,13 @@ def _watched(method: Callable[..., Any]) -> Callable[..., Any]:
         connection.context = current_context.get()
         connection.deadline = monotonic() + connection.limit_seconds
         try:
-            return method(self, *arguments, **values)
+            result = method(self, *arguments, **values)
+            connection.check_read_write()
+            return result
+        except psycopg2.Error as error:
+            if error.pgcode in NOT_A_PRIMARY:
+                connection.close()
+            raise
         finally:
             connection.deadline = None
 
@@ -97,13 +106,16 @@ class WatchedConnection(psycopg2.extensions.connection):
     """A connection whose statements have deadlines. When one passes, it is closed and the circuit breaker opens.
 
     The constructor connects and executes a statement. It raises `psycopg2.Error`: an `OperationalError` at once while the circuit
-    breaker is open, unless this is its next attempt, and one if the database has another IOV mode.
+    breaker is open, unless this is its next attempt, and one if the service must not use the database (`objection`).
     """
 
     deadline: float | None = None
     circuit_breaker = CircuitBreaker()
     # The timeout of reads; None: CDB_LOOKUP_TIMEOUT_SECONDS.
     read_seconds: int | None = None
+    may_be_standby = False
+    # Whether the URL demands a server that accepts writes.
+    must_be_read_write = False
     # The request that uses the connection.
     context: RequestContext | None = None
 
@@ -116,8 +128,9 @@ class WatchedConnection(psycopg2.extensions.connection):
             self._socket = socket.socket(fileno=os.dup(self.fileno()))
             with _lock:
                 _connections.add(self)
+            self.must_be_read_write = self.get_dsn_parameters().get("target_session_attrs") == "read-write"
             try:
-                self._check_mode()
+                self._check_database()
             except psycopg2.Error:
                 self.close()
                 raise
@@ -146,18 +159,28 @@ class WatchedConnection(psycopg2.extensions.connection):
         with _lock, suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
+    def check_read_write(self) -> None:
+        """Close the connection, and raise `psycopg2.OperationalError`, if the URL demands another server by now.
+
+        An operator may have made the server read-only (`default_transaction_read_only`), to replace it by another one. PostgreSQL
+        reports this with the result of the next statement, which may be older than the data of the new server.
+        """
+        if self.must_be_read_write and self.get_parameter_status("default_transaction_read_only") == "on":
+            self.close()
+            raise psycopg2.OperationalError("the server has become read-only")
+
     def _limit_reads(self) -> None:
         self.limit_seconds = (self.read_seconds or settings.CDB_LOOKUP_TIMEOUT_SECONDS) + MARGIN_SECONDS
 
-    def _check_mode(self) -> None:
-        """Raise `psycopg2.OperationalError` if the database was created with another CDB_IOV_MODE."""
+    def _check_database(self) -> None:
+        """Raise `psycopg2.OperationalError` if the service must not use this database."""
         self.autocommit = True
         with self.cursor() as cursor:
-            conflict = iov_mode.conflict(cursor, settings.CDB_IOV_MODE)
+            message = objection(cursor, settings.CDB_IOV_MODE, may_be_standby=self.may_be_standby)
         self.autocommit = False
-        if conflict:
-            logger.error(conflict)
-            raise psycopg2.OperationalError(conflict)
+        if message:
+            logger.error(message)
+            raise psycopg2.OperationalError(message)
 
     def _end(self, how: Callable[[], None]) -> None:
         self.deadline = monotonic() + self.limit_seconds
@@ -184,7 +207,11 @@ def enforce() -> None:
     for alias in connections:
         options = connections.settings[alias]["OPTIONS"]
         # Each replica has a circuit breaker of its own, and shorter timeouts, because the primary can be used instead.
-        of_replica = {"circuit_breaker": CircuitBreaker(), "read_seconds": REPLICA_TIMEOUT_SECONDS}
+        of_replica = {
+            "circuit_breaker": CircuitBreaker(),
+            "read_seconds": REPLICA_TIMEOUT_SECONDS,
+            "may_be_standby": True,
+        }
         options["connection_factory"] = type(
             "Connection", (WatchedConnection,), {} if alias == DEFAULT_DB_ALIAS else of_replica
         )
@@ -211,9 +238,9 @@ def fetch_all(
 
     Django's health check of the connection would be a second round trip. It is left out until the next request.
 
-    If the query fails because the connection is lost, it is sent once more on a new connection, except inside a
-    transaction. So the statement must only read. `note_start` is called before each attempt, when the connection is
-    open. Raises `django.db.Error`.
+    If the query fails because the connection is lost, or its server is not the primary any more, it is sent once more on a new
+    connection, except inside a transaction. So the statement must only read. `note_start` is called before each attempt, when
+    the connection is open. Raises `django.db.Error`.
     """
     # Once, because `django.db.connection` would look it up for each attribute.
     connection = connections[DEFAULT_DB_ALIAS]
@@ -264,3 +291,8 @@ def _check_deadlines() -> None:
                 logger.warning("the database did not respond in time; the connection is closed")
                 connection.circuit_breaker.open()
                 connection.abort()
+                # The idle ones to the same server, so that a request on each of them need not wait for its own deadline.
+                for other in watched:
+                    is_same = other.circuit_breaker is connection.circuit_breaker
+                    if is_same and other.info.transaction_status == TRANSACTION_STATUS_IDLE and other.deadline is None:
+                        other.abort()

@@ -5,6 +5,7 @@ import logging
 from django.db import DatabaseError, Error, InterfaceError, OperationalError
 from psycopg2 import errorcodes
 
+from cdb_rest.connections.database_check import NOT_A_PRIMARY
 from cdb_rest.rules.errors import (
     CdbError,
     ConcurrentChangeError,
@@ -79,6 +80,10 @@ def translate(error: Error) -> Exception:
         return _unavailable(error, "The database can't be reached; try again later.")
     if code == errorcodes.DISK_FULL:
         return _unavailable(error, "The database has no disk space left; nothing was stored.")
+    if code in NOT_A_PRIMARY:
+        return _unavailable(
+            error, "The database server is not the primary any more; nothing was stored. Try again later."
+        )
     if code and (code[:2] in UNAVAILABLE_CLASSES or code in TIMED_OUT):
         return _unavailable(error, "The database did not answer in time; try again later.")
     return error

@@ -1,10 +1,17 @@
-"""This version on the database of a newer one: a rolling upgrade, and the way back to this version."""
+"""A version on the database of a newer one: a rolling upgrade, and the way back to the earlier version."""
 
 import contextlib
+import io
+import subprocess
+import sys
+import tarfile
 
 import psycopg2
+import pytest
 import requests
 
+from cdb.env import ROOT
+from tests import programs
 from tests.e2e.faults import LOOKUP
 from tests.e2e.service import JobClient
 
@@ -93,3 +100,73 @@ def test_this_version_runs_on_the_schema_of_a_later_one(fresh):
         run = service.manage(command)
         assert run.returncode == 0, run.stderr
     assert service.stop() == 0
+
+
+def git(*arguments):
+    """The output of git in this repository."""
+    command = ["git", "-c", "safe.directory=*", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
+
+
+@pytest.fixture(scope="module")
+def newest_migration():
+    return max(file.stem for file in (ROOT / "cdb_rest" / "migrations").glob("[0-9]*.py"))
+
+
+@pytest.fixture(scope="module")
+def previous(newest_migration, new_directory):
+    """A directory with the last commit of this branch that lacks the newest migration. Its number decides, not its name."""
+    programs.require("git")
+    if not (ROOT / ".git").exists() or git("rev-parse", "--is-shallow-repository").strip() != b"false":
+        pytest.skip("there is no git history here: clone the repository without --depth")
+    beginning = f"cdb_rest/migrations/{newest_migration.split('_')[0]}_"
+    changes = git("log", "--first-parent", "-m", "--format=%H^", "--", f"{beginning}*").decode().split()
+    # HEAD, if the migration is not committed yet.
+    lacking = (one for one in ("HEAD", *changes) if beginning not in _migrations_of(one))
+    directory = new_directory()
+    with tarfile.open(fileobj=io.BytesIO(git("archive", next(lacking)))) as files:
+        files.extractall(directory, filter="data")
+    (directory / ".venv").symlink_to(sys.prefix)
+    return directory
+
+
+def _migrations_of(commit):
+    return git("ls-tree", "--name-only", commit, "cdb_rest/migrations/").decode()
+
+
+def test_the_version_before_the_newest_migration_runs_beside_this_one(fresh, previous, newest_migration):
+    old = fresh("old", root=previous, is_first_start=True).start()
+    url = f"postgresql://cdb@/cdb?host={old.data}/postgres/socket"
+    clients = {"old": JobClient(old.port)}
+    use_everything(clients["old"], 1)
+    # It migrates while the earlier version runs.
+    new = fresh("new", DATABASE_URL=url).start()
+    clients["new"] = JobClient(new.port)
+    for number, client in enumerate(clients.values(), 2):
+        use_everything(client, number)
+    assert clients["new"].call("POST", "gt", {"name": "both", "status": "unlocked"})[0] == 200
+    for number in range(20):
+        writer = clients["old" if number % 4 < 2 else "new"]
+        assert writer.call("POST", "payload-iovs/insert", row(number, "both", number))[0] == 200
+        found = [client.get(f"payloadiovs/?gtName=both&majorIOV=0&minorIOV={number}") for client in clients.values()]
+        assert found[0] == found[1] and found[0][0][1] == f"{number}/{number}"
+        lists = [client.get("globalTag/both")["payload_lists"][0]["payload_iov"] for client in clients.values()]
+        assert lists[0] == lists[1] and len(lists[0]) == number + 1
+        revisions = {client.get("globalTag/both?light")["revision"] for client in clients.values()}
+        assert len(revisions) == 1
+    for path in (
+        "globalTags",
+        "global-tags/both/changes",
+        "payloadiovs/?gtName=both&majorIOV=0&minorIOV=9&rev=5",
+        "piov",
+    ):
+        found = [client.get(path) for client in clients.values()]
+        assert found[0] == found[1]
+    for command in ("check_history", "check_intervals"):
+        run = new.manage(command)
+        assert run.returncode == 0, run.stderr
+    assert new.stop() == 0 and old.stop() == 0
+    # And the way back.
+    assert any(newest_migration in line and "newer version" in line for line in old.start().start_lines)
+    use_everything(clients["old"], 4)
+    assert old.stop() == 0

@@ -104,6 +104,30 @@ def test_the_answers_are_those_of_the_service_and_a_client_that_has_one_gets_304
     assert ask(served, "HEAD", UNLOCKED)[1]["Content-Length"] == headers["Content-Length"]
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0",
+        "payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0&rev=1",
+        "gtPayloadLists/tiny",
+        "globalTags",
+        "globalTag/tiny?light",
+        "globalTag/tiny",
+        "global-tags/tiny/diff/tiny",
+    ],
+)
+def test_if_none_match_decides_also_if_a_cache_sends_a_time_with_it(served, path):
+    # nginx has the response by the third request.
+    _, headers, _ = [ask(served, "GET", PREFIX + path) for _ in range(3)][-1]
+    for time_sent in ("Sat, 01 Jan 2000 00:00:00 GMT", headers["Date"], headers["Last-Modified"] or headers["Date"]):
+        known, unknown = (
+            ask(served, "GET", PREFIX + path, **{"If-None-Match": etag, "If-Modified-Since": time_sent})
+            for etag in (headers["ETag"], '"other"')
+        )
+        assert (known[0], known[2], known[1]["ETag"]) == (304, None, headers["ETag"])
+        assert unknown[0] == 200 and unknown[2] is not None
+
+
 def test_of_many_that_ask_for_the_same_at_once_one_goes_to_the_service(served):
     frozen = freeze_copy(served)
     with ThreadPoolExecutor(30) as pool:

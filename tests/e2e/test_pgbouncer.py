@@ -12,30 +12,35 @@ import pytest
 
 from cdb import env
 from cdb.variables import VARIABLES
+from loadtests.harness import Database
+from loadtests.service import becomes_true
+from tests.e2e.clients import ask
+from tests.e2e.faults import LOOKUP
+from tests.e2e.pair import ServerPair
 from tests.e2e.service import JobClient, free_port
 from tests.programs import find, needs
 
 pytestmark = needs("pgbouncer")
 
 
-@pytest.fixture
-def pooler(service, new_directory):
-    """The URL of a PgBouncer in front of the embedded server of `service`, with two connections to it."""
-    directory, port, sockets = new_directory(), free_port(), service.data / "postgres" / "socket"
+@contextlib.contextmanager
+def pgbouncer(directory, sockets, connections=2):
+    """Inside the block, a PgBouncer in front of servers with these sockets, which has so many connections to each; its URL."""
+    port, hosts = free_port(), ",".join(map(str, sockets))
     text = (env.ROOT / "deploy" / "pgbouncer" / "pgbouncer.ini").read_text()
     for pattern, value in {
-        r"host=db\.example\.org port=5432": f"host={sockets} user=cdb",
+        r"host=db\.example\.org port=5432": f"host={hosts} user=cdb",
         "(?<=listen_port = ).*": str(port),
         "(?<=auth_type = ).*": "trust",
         "(?<=auth_file = ).*": f"{directory}/userlist.txt\nunix_socket_dir =",
-        "(?<=default_pool_size = ).*": "2",
+        "(?<=default_pool_size = ).*": str(connections),
     }.items():
         text, found = re.subn(pattern, value, text)
         assert found == 1, pattern
     (directory / "pgbouncer.ini").write_text(text)
     (directory / "userlist.txt").write_text('"cdb" ""\n')
     # Like PostgreSQL it refuses to run as root. PostgreSQL's account may enter the directory of its socket.
-    owner, is_root = sockets.stat(), os.geteuid() == 0
+    owner, is_root = sockets[0].stat(), os.geteuid() == 0
     directory.chmod(0o755)
     process = subprocess.Popen(
         [find("pgbouncer"), directory / "pgbouncer.ini"],
@@ -50,6 +55,13 @@ def pooler(service, new_directory):
     finally:
         process.terminate()
         process.wait(10)
+
+
+@pytest.fixture
+def pooler(service, new_directory):
+    """The URL of a PgBouncer in front of the embedded server of `service`, with two connections to it."""
+    with pgbouncer(new_directory(), [service.data / "postgres" / "socket"]) as url:
+        yield url
 
 
 def _when_it_responds(url):
@@ -98,3 +110,37 @@ def test_statements_have_the_time_limits_that_the_service_asks_for(pooler):
     with contextlib.closing(psycopg2.connect(pooler)) as connection, connection.cursor() as cursor:
         cursor.execute("SELECT current_setting('statement_timeout'), current_setting('lock_timeout')")
         assert cursor.fetchone() == tuple(f"{timeouts[f'CDB_{name}_TIMEOUT_SECONDS']}s" for name in ("LOOKUP", "LOCK"))
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_sessions_of_the_service_never_read_from_a_former_primary(new_directory, fresh, number):
+    """PgBouncer connects to the former primary again, with one host, or to whichever of two is the primary."""
+    directory = new_directory()
+    directory.chmod(0o711)
+    with (
+        ServerPair(directory).running() as pair,
+        pgbouncer(new_directory(), pair.sockets[:number]) as url,
+    ):
+        service = fresh("pooled", DATABASE_URL=url, CDB_WORKERS="2").start()
+        client = JobClient(service.port)
+        assert client.call("POST", "gt", {"name": "before", "status": "unlocked"})[0] == 200
+        # Each thread has a session.
+        assert all(client.get(path) for path in ("globalTags", "gt", LOOKUP) * 20)
+        pair.second.wait_until_caught_up()
+        pair.switch_over()
+        # It falls behind.
+        Database(pair.first.url).run("SELECT pg_wal_replay_pause()")
+        other = fresh("other", DATABASE_URL=pair.second.url).start()
+        assert JobClient(other.port).call("POST", "gt", {"name": "after", "status": "unlocked"})[0] == 200
+        for name in [f"again{place}" for place in range(20)]:
+            for path in ("globalTags", "global-tags?page=1", "globalTag/after?light"):
+                status, found = client.call("GET", path)
+                assert (status == 504 and found["code"] == "database_unavailable") or "after" in str(found), found
+            assert client.call("POST", "gt", {"name": name, "status": "unlocked"})[0] in (200, 504)
+        if number == 1:
+            assert client.call("GET", "globalTags")[0] == 504
+            assert ask(service, "GET", "/health/ready")[0] == 503
+        else:
+            assert becomes_true(lambda: client.call("GET", "globalTags")[0] == 200, 30)
+            assert becomes_true(lambda: client.call("PUT", "gt_change_status/after/locked")[0] == 200, 30)
+            assert ask(service, "GET", "/health/ready")[0] == 200

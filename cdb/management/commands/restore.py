@@ -59,7 +59,7 @@ class Command(BaseCommand):
             _check_unused(cursor, name)
             cursor.execute(f"CREATE DATABASE {quote_ident(new, cursor)}")
             try:
-                dumps.load(file, database.parts() | {"dbname": new})
+                dumps.load(file, _use_server_of(cursor) | {"dbname": new})
                 lines = _complete(name, new, f"from {file}")
                 _rename(cursor, {name: old, new: name})
             except BaseException:
@@ -112,6 +112,19 @@ def _complete(name: str, new: str, comment: str) -> list[str]:
         return report_restoration(record_restoration(frozen_before=frozen, origin=origin), frozen)
     finally:
         _use(name)
+
+
+def _use_server_of(cursor: Any) -> dict[str, str]:
+    """Let Django's connection use the server of a cursor. Returns its connection parameters.
+
+    Of several hosts in DATABASE_URL, a standby may not have the new database yet.
+    """
+    info = cursor.connection.info
+    connection.settings_dict["OPTIONS"].pop("hostaddr", None)
+    connection.settings_dict |= {"HOST": info.host, "PORT": str(info.port)}
+    named = database.parts() | {"host": info.host, "port": str(info.port)}
+    named.pop("hostaddr", None)
+    return named
 
 
 def _use(name: str) -> None:

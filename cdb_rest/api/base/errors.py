@@ -1,6 +1,7 @@
 """Error responses, and the exception handlers that make them."""
 
 import logging
+import sys
 import traceback
 from typing import Any
 
@@ -108,7 +109,13 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """`handler500`: the response to an exception in middleware or in a view without Django REST framework."""
+    """`handler500`: the response to an exception in middleware or in a view without Django REST framework.
+
+    Errors of the database become those of the API, such as 504.
+    """
+    error = sys.exception()
+    if isinstance(error, DatabaseError):
+        return handle(error, {})
     response = error_response(500, "internal_error", "An internal error occurred; it was logged.")
     # Django logs the exception.
     response._has_been_logged = False  # type: ignore[attr-defined]  # the types lack it
