@@ -1,8 +1,8 @@
 #!/bin/sh
 # Patroni runs it once, on the first primary: create the account and the database of the service.
-# Arguments: a connection string of the superuser. CDB_PASSWORD is the password of the new account.
+# Arguments: a connection string of the superuser. DATABASE_PASSWORD is the password of the new account.
 set -eu
-psql --no-psqlrc --quiet --set ON_ERROR_STOP=1 --set password="$CDB_PASSWORD" "$1" <<'SQL'
+psql --no-psqlrc --quiet --set ON_ERROR_STOP=1 --set password="$DATABASE_PASSWORD" "$1" <<'SQL'
 CREATE ROLE cdb LOGIN PASSWORD :'password';
 CREATE DATABASE cdb OWNER cdb;
 SQL

@@ -134,7 +134,7 @@ class Cluster:
             configuration = directory / "patroni.yml"
             templates.write(configuration, text)
             _give(configuration, "postgres")
-            environment = {"CDB_PASSWORD": self.secret("cdb-password")}
+            environment = {"DATABASE_PASSWORD": self.secret("cdb-password")}
             command = [_path("patroni"), str(configuration)]
             yield self._program(name, command, priority=20, account="postgres", environment=environment)
 
