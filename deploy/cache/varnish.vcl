@@ -1,0 +1,64 @@
+# Varnish before the hosts of cdb. By hand: replace the placeholders between two @, and copy the file to /etc/varnish/default.vcl.
+#   @BACKENDS@   for each host: backend NAME { .host = "ADDRESS"; .port = "PORT"; .probe = ready; .connect_timeout = 2s; }
+#   @DIRECTOR@   for each host: hosts.add_backend(NAME);
+vcl 4.1;
+
+import directors;
+
+probe ready {
+    .url = "/health/ready";
+    .interval = 1s;
+    .timeout = 2s;
+    .window = 2;
+    .threshold = 1;
+    .initial = 1;
+}
+@BACKENDS@
+
+sub vcl_init {
+    new hosts = directors.round_robin();
+    @DIRECTOR@
+}
+
+sub vcl_recv {
+    set req.backend_hint = hosts.backend();
+    # The hosts decide whether a request is valid, also one with a body, which would be lost here.
+    if (req.http.Content-Length || req.http.Transfer-Encoding) {
+        return (pass);
+    }
+}
+
+sub vcl_backend_response {
+    # The service says of each response how long it may be used; never longer, also while no host responds.
+    set beresp.grace = 0s;
+    if (beresp.status == 200 && beresp.http.ETag && beresp.http.Cache-Control ~ "^public, no-cache") {
+        # Without this Varnish stores nothing, and each use needs the whole body. Now each use asks whether the ETag is still valid.
+        # (With a ttl of 0 Varnish would store the response and never ask.)
+        set beresp.ttl = 1ms;
+        set beresp.keep = 1d;
+        return (deliver);
+    }
+}
+
+sub vcl_hit {
+    # Varnish lets requests for the same address wait for one response. If that must be revalidated at each use, it may be older
+    # than this request, so this request needs a response of its own.
+    if (obj.http.Cache-Control ~ "no-cache") {
+        return (pass);
+    }
+}
+
+sub vcl_backend_error {
+    # The other host, if this one does not respond.
+    if (bereq.retries == 0 && (bereq.method == "GET" || bereq.method == "HEAD")) {
+        set bereq.backend = hosts.backend();
+        return (retry);
+    }
+    # As the service reports an outage.
+    set beresp.status = 504;
+    set beresp.http.Content-Type = "application/json";
+    set beresp.http.Cache-Control = "no-store";
+    set beresp.http.Retry-After = "5";
+    set beresp.body = """{"detail":"No host of the service responds; try again later.","code":"service_unavailable"}""";
+    return (deliver);
+}

@@ -1,0 +1,438 @@
+"""Read through Squid and Varnish while a cluster is written to, and count what is stale and what reaches the hosts."""
+
+import argparse
+import contextlib
+import itertools
+import os
+import random
+import shutil
+import sys
+import tempfile
+import threading
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas
+import psutil
+
+from cdb import env
+from cdb.processes import directories, machine, templates
+from deploy.cluster import local
+from loadtests import report, usage, wrk
+from loadtests.chaos.log import ANSWERED, DROPPED, WRONG
+from loadtests.client import Client, DroppedError, Response, lookup_path
+from loadtests.content.expected import insert_body, row_of
+from loadtests.service import INTERRUPTED, PREFIX, ServiceError, Settings, becomes_true, frozen, kill
+from loadtests.service import manage, prepare_process, python, run_to_end, started
+
+STALE, UNAVAILABLE = "stale", "unavailable"
+# What a cache or a host says when the next program does not respond.
+OUTAGES = (502, 503, 504)
+START_SECONDS, TIMEOUT_SECONDS, RETRY_SECONDS = 240, 90, 0.1
+SECONDS, QUICK_SECONDS, CONNECTIONS = 10, 2, 16
+READERS, WRITERS = 8, 2
+# Of the requests for what never changes, the hosts get less than this share.
+MOST_SHARE = 0.01
+SCENARIO, PEAK_SCENARIO = "tiny-moderate", "moderate"
+LAST = (2**31, 0)
+EXPLANATION = (
+    "Clients read through each address while others write. stale: a response older than a write that was acknowledged, or "
+    "than a response that was complete, before its request was sent. unavailable: status 502, 503 or 504. With collapsed "
+    "forwarding on, stale responses are counted and do not make the test fail."
+)
+LOAD = (
+    "hits: requests that the first cache answered without another. central: those that reached the central Squid, and its "
+    "hits. hosts: requests that reached the hosts, and the share of these that needed no body (304)."
+)
+
+
+@dataclass
+class Tag:
+    """A global tag with one writer: all its states in their order, and the number of the last acknowledged one.
+
+    A state is the number of all rows that the tag has, the number of the last one, and the status; or None for a tag that
+    does not exist. `revision` is the newest in any response so far.
+    """
+
+    name: str
+    states: list[tuple[int, int, str] | None] = field(default_factory=lambda: [None])
+    acknowledged: int = 0
+    revision: int = 0
+
+    def row(self, number: int) -> dict[str, Any]:
+        """The row as the body of an insert."""
+        return insert_body(self.name, self.name, number, (number, 0))
+
+    def judge(self, oldest: int, least: int, response: Response, *, light: bool) -> str:
+        """The outcome of a response, if `oldest` was acknowledged and `least` was the newest revision before its request."""
+        if response.status in OUTAGES:
+            return UNAVAILABLE
+        content, is_there = response.json, response.status == 200
+        if light and is_there:
+            content = (content["payload_iov_count"], content["status"])
+        places = [place for place, state in enumerate(self.states) if is_there and content == self._shown(state, light)]
+        if response.status == 404:
+            places = [place for place, state in enumerate(self.states) if state is None]
+        if not places:
+            return WRONG
+        revision = int(response.headers.get("cdb-revision", least))
+        self.revision = max(self.revision, revision)
+        return STALE if places[-1] < oldest or revision < least else ANSWERED
+
+    def _shown(self, state: tuple[int, int, str] | None, light: bool) -> Any:
+        if state is None:
+            return None
+        count, last, status = state
+        return (count, status) if light else [row_of(self.row(last))] if count else []
+
+
+class Stage:
+    """A running cluster with Varnish, and the tags of the present phase."""
+
+    def __init__(self, cluster: local.Cluster, settings: Settings, root: psutil.Process, varnish: int) -> None:
+        self.cluster, self.settings, self.root = cluster, settings, root
+        hosts = {f"host {name}": port for name, port in cluster.hosts.items()}
+        self.ports = {"site Squid": cluster.site, "central Squid": cluster.central, "Varnish": varnish} | hosts
+        self.tags: list[Tag] = []
+        self.over = threading.Event()
+
+    def url(self, place: str) -> str:
+        """The URL of a cache or host."""
+        return f"http://127.0.0.1:{self.ports[place]}"
+
+    def write(self, method: str, path: str, body: Any = None) -> None:
+        """Write through one address after the other, with an idempotency key, until it is acknowledged."""
+        key = str(uuid.uuid4())
+        for place in itertools.cycle(random.sample(list(self.ports), len(self.ports))):
+            with contextlib.suppress(DroppedError):
+                client = Client(self.url(place), keep_alive=False, timeout=TIMEOUT_SECONDS)
+                response = client.request(method, path, body, **{"Idempotency-Key": key})
+                if response.status < 300:
+                    return
+                if response.status not in OUTAGES:
+                    raise ServiceError(f"{method} {path}: status {response.status}: {response.body[:300]!r}")
+            time.sleep(RETRY_SECONDS)
+
+    def change(self, tag: Tag, state: tuple[int, int, str] | None, *request: Any) -> None:
+        """Bring a tag into a state by a write."""
+        tag.states.append(state)
+        self.write(*request)
+        tag.acknowledged = len(tag.states) - 1
+
+    def create(self, tag: Tag) -> None:
+        """Create a tag. Readers ask for it from then on."""
+        self.change(tag, (0, -1, "unlocked"), "POST", "gt", {"name": tag.name, "status": "unlocked"})
+
+    def new_tag(self) -> Tag:
+        """A new tag with its payload type."""
+        tag = Tag(f"cached-{uuid.uuid4().hex[:12]}")
+        self.write("POST", "pt", {"name": tag.name})
+        self.tags.append(tag)
+        self.create(tag)
+        return tag
+
+    def insert(self, tag: Tag, number: int, count: int) -> None:
+        """Insert a row as the `count`-th of the tag."""
+        self.change(tag, (count, number, "unlocked"), "POST", "payload-iovs/insert", tag.row(number))
+
+    def supervisor(self, *words: str) -> None:
+        """Run a command of supervisord, which runs the programs of the cluster."""
+        conf = str(self.cluster.directory / "supervisord.conf")
+        python(self.settings, "-m", "supervisor.supervisorctl", "-c", conf, *words)
+
+
+def inserting(stage: Stage) -> Iterator[None]:
+    """Insert rows into one tag."""
+    tag = stage.new_tag()
+    for number in itertools.count():
+        stage.insert(tag, number, number + 1)
+        yield
+
+
+def freezing(stage: Stage) -> Iterator[None]:
+    """Insert three rows into a tag and freeze it, again and again."""
+    while True:
+        tag = stage.new_tag()
+        for number in range(3):
+            stage.insert(tag, number, number + 1)
+            yield
+        for status in ("locked", "frozen"):
+            stage.change(tag, (3, 2, status), "PUT", f"gt_change_status/{tag.name}/{status}")
+            yield
+
+
+def deleting(stage: Stage) -> Iterator[None]:
+    """Insert a row into a tag, delete the tag and create it again, again and again."""
+    tag = stage.new_tag()
+    for number in itertools.count():
+        stage.insert(tag, number, 1)
+        yield
+        stage.change(tag, None, "DELETE", f"deleteGlobalTag/{tag.name}")
+        yield
+        stage.create(tag)
+        yield
+
+
+def wait(stage: Stage, seconds: float) -> None:
+    """Cause nothing."""
+    time.sleep(seconds)
+
+
+def fail_over(stage: Stage, seconds: float) -> None:
+    """Kill the primary and stop its Patroni, as if its host were lost, until a standby is the primary."""
+    time.sleep(seconds)
+    name = local.primary(stage.cluster)
+    patroni = [one for one in stage.root.children(recursive=True) if f"{name}/patroni.yml" in " ".join(one.cmdline())]
+    with frozen(patroni):
+        kill(usage.processes_in(stage.cluster.directory / str(name) / "data"))
+        if not becomes_true(lambda: local.primary(stage.cluster) not in (None, name), TIMEOUT_SECONDS):
+            raise ServiceError("no standby became the primary")
+        time.sleep(seconds)
+
+
+# By name: what writers do, what happens meanwhile, and whether a response may be an outage.
+PHASES: Mapping[str, tuple[Callable[[Stage], Iterator[None]], Callable[[Stage, float], None], bool]] = {
+    "writes": (inserting, wait, False),
+    "freeze": (freezing, wait, False),
+    "deletion": (deleting, wait, False),
+    "failover": (inserting, fail_over, True),
+}
+
+
+def read(stage: Stage, number: int) -> Counter[tuple[str, str]]:
+    """Send requests for the newest tags through all addresses until the phase is over: the outcomes by address.
+
+    Every second reader keeps its connections, and every third its responses, which it revalidates.
+    """
+    clients = {place: Client(stage.url(place), keep_alive=bool(number % 2), timeout=TIMEOUT_SECONDS) for place in stage.ports}
+    outcomes: Counter[tuple[str, str]] = Counter()
+    stored: dict[tuple[str, str], Response] = {}
+    while not stage.over.wait(0 if stage.tags else RETRY_SECONDS):
+        if not stage.tags:
+            continue
+        tag, place, light = random.choice(stage.tags[-2:]), random.choice(list(stage.ports)), random.random() < 0.3
+        path = f"globalTag/{tag.name}?light" if light else lookup_path(tag.name, LAST)
+        kept = None if number % 3 else stored.get((place, path))
+        oldest, least = tag.acknowledged, tag.revision
+        try:
+            response = clients[place].request("GET", path, **({"If-None-Match": kept.headers["etag"]} if kept else {}))
+            if kept and response.status == 304:
+                response = Response(kept.status, kept.headers, kept.body)
+            outcome = tag.judge(oldest, least, response, light=light)
+            if "etag" in response.headers:
+                stored[place, path] = response
+        except DroppedError:
+            outcome = DROPPED
+        except (ValueError, KeyError, TypeError):
+            outcome = WRONG
+        outcomes[place, outcome] += 1
+    return outcomes
+
+
+def play(stage: Stage, name: str, seconds: float, *, collapsed: bool = False) -> list[dict[str, Any]]:
+    """Play a phase: a row of the table for each address."""
+    writing, fault, may_fail = PHASES[name]
+    stage.tags, stage.over = [], threading.Event()
+
+    def write() -> None:
+        for _ in writing(stage):
+            if stage.over.is_set():
+                return
+
+    with ThreadPoolExecutor(READERS + WRITERS) as pool:
+        readers = [pool.submit(read, stage, number) for number in range(READERS)]
+        writers = [pool.submit(write) for _ in range(WRITERS)]
+        try:
+            fault(stage, seconds)
+        finally:
+            stage.over.set()
+    for writer in writers:
+        writer.result()
+    outcomes = sum((reader.result() for reader in readers), Counter())
+    changes = sum(tag.acknowledged for tag in stage.tags)
+    rows = []
+    for place in stage.ports:
+        counts = {outcome: outcomes[place, outcome] for outcome in (ANSWERED, UNAVAILABLE, DROPPED, STALE, WRONG)}
+        bad = counts[WRONG] + (0 if collapsed else counts[STALE])
+        bad += 0 if may_fail else counts[UNAVAILABLE] + counts[DROPPED]
+        row = {"phase": name, "collapsed": "on" if collapsed else "off", "writes": changes, "through": place}
+        rows.append(row | {"requests": sum(counts.values())} | counts | {"good": not bad and counts[ANSWERED] > 0})
+    return rows
+
+
+def collapse(stage: Stage) -> None:
+    """Switch collapsed forwarding on in both Squids."""
+    for name in ("squid-central", "squid-site"):
+        path = stage.cluster.directory / name / "squid.conf"
+        path.write_text(path.read_text().replace("collapsed_forwarding off", "collapsed_forwarding on"))
+        stage.supervisor("restart", name)
+    _wait_until_ready(stage.ports.values())
+
+
+class Logs:
+    """The lookups in the access logs of the central Squid and of both hosts since this object was created."""
+
+    def __init__(self, stage: Stage) -> None:
+        directory = stage.cluster.directory
+        self._stage, self._central = stage, directory / "squid-central" / "access.log"
+        self._hosts = {f"host {name}": directory / f"host-{name}" / "serve" / "access.log" for name in stage.cluster.hosts}
+        self._sizes = {path: path.stat().st_size for path in (self._central, *self._hosts.values())}
+
+    def _lines(self, path: Path) -> list[str]:
+        with path.open() as file:
+            file.seek(self._sizes[path])
+            return [line for line in file if "/payloadiovs/?" in line]
+
+    def counts(self) -> tuple[int, int, int]:
+        """The requests that reached the central Squid and the hosts, and those of the latter with status 304."""
+        for place, path in self._hosts.items():
+            # nginx writes lines in their order, some time after the response.
+            mark = f"gtstatus?mark={uuid.uuid4().hex}"
+            Client(self._stage.url(place), keep_alive=False).request("GET", mark)
+            if not becomes_true(lambda path=path, mark=mark: mark in path.read_text(), TIMEOUT_SECONDS):
+                raise ServiceError(f"{path} has no line for a request")
+        hosts = [line for path in self._hosts.values() for line in self._lines(path)]
+        return len(self._lines(self._central)), len(hosts), sum('"status":304' in line for line in hosts)
+
+
+def tags_by_kind(stage: Stage) -> dict[str, str]:
+    """Lookups of each kind, by their paths, in tags with the rows of a scenario."""
+    paths = {}
+    for name in ("unlocked", "locked", "frozen"):
+        manage(stage.settings, "seed_scenario", SCENARIO, "--layout", "random", "--global-tag", f"is-{name}")
+        for status in {"locked": ["locked"], "frozen": ["locked", "frozen"]}.get(name, []):
+            stage.write("PUT", f"gt_change_status/is-{name}/{status}")
+        paths[name] = PREFIX + lookup_path(f"is-{name}", LAST)
+    lookup = Client(stage.url("host a")).call("GET", lookup_path("is-unlocked", LAST))
+    revision = lookup.headers["cdb-revision"]
+    return paths | {"rev=": f"{paths['unlocked']}&rev={revision}", "pinned": f"/pin/is-unlocked@{revision}{paths['unlocked']}"}
+
+
+def measure(stage: Stage, kind: str, path: str, place: str, seconds: int) -> dict[str, Any]:
+    """Send a lookup again and again through a cache: the row of the table."""
+    logs = Logs(stage)
+    sent = wrk.measure(stage.url(place) + path, seconds=seconds, connections=CONNECTIONS, lookups=False)
+    central, hosts, unmodified = logs.counts()
+    requests = sent["requests"]
+    through = {"central": central, "hits of central, %": 100 * (1 - hosts / central)} if "Squid" in place else {}
+    return {
+        "kind": kind,
+        "through": place,
+        "requests": requests,
+        "hits, %": 100 * (1 - (central if through else hosts) / requests),
+        **through,
+        "hosts": hosts,
+        "hosts, %": 100 * hosts / requests,
+        "304, %": 100 * unmodified / max(hosts, 1),
+        "errors": sent["errors"],
+        "good": not sent["errors"] and (kind in ("unlocked", "locked") or hosts < requests * MOST_SHARE),
+    }
+
+
+def _wait_until_ready(ports: Any) -> None:
+    if not becomes_true(lambda: all(local.status(port, "/health/ready") == 200 for port in ports), START_SECONDS):
+        raise ServiceError("a cache or a host of the service is not ready")
+
+
+@contextlib.contextmanager
+def running(directory: Path, port: int) -> Iterator[Stage]:
+    """Run a new cluster and Varnish inside the block."""
+    shutil.rmtree(directory, ignore_errors=True)
+    directories.make_private(directory, None)
+    cluster, varnish = local.Cluster(directory / "cluster", port), port + 49
+    for number in (*cluster.ports, varnish):
+        machine.check_port_free(number, "make cache-test")
+    settings = Settings(directory, {})
+    command = [sys.executable, "-m", "deploy.cluster.local"]
+    environment, patience = settings.environment(PORT=str(port)), local.STOP_SECONDS + 10
+    with (directory / "cluster.log").open("w") as log, started(command, environment, log, patience) as process:
+        ready = partial(local.status, cluster.site, "/health/ready")
+        if not becomes_true(lambda: ready() == 200 or process.poll() is not None, START_SECONDS) or process.poll() is not None:
+            raise ServiceError(f"the cluster did not start: {Path(log.name).read_text()[-500:]}")
+        with _varnish(cluster, varnish):
+            url = cluster.database_url("a")
+            yield Stage(cluster, settings.having(DATABASE_URL=url), psutil.Process(process.pid), varnish)
+
+
+@contextlib.contextmanager
+def _varnish(cluster: local.Cluster, port: int) -> Iterator[None]:
+    backend = 'backend {} {{ .host = "127.0.0.1"; .port = "{}"; .probe = ready; .connect_timeout = 2s; }}'
+    values = {
+        "BACKENDS": "\n".join(backend.format(*host) for host in cluster.hosts.items()),
+        "DIRECTOR": "\n    ".join(f"hosts.add_backend({name});" for name in cluster.hosts),
+    }
+    # Varnish's own account reads it.
+    with tempfile.TemporaryDirectory(prefix="cdb-varnish-") as directory:
+        Path(directory).chmod(0o755)
+        vcl = Path(directory) / "default.vcl"
+        vcl.write_text(templates.fill("cache/varnish.vcl", values))
+        command = [local._path("varnishd"), "-F", "-n", f"{directory}/work", "-a", f"127.0.0.1:{port}", "-f", str(vcl)]
+        with (cluster.directory / "varnish.log").open("w") as log, started([*command, "-s", "malloc,256m"], None, log):
+            _wait_until_ready([port])
+            yield
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Play all phases and measure the load. Returns 1 if a response was stale or wrong, or if the hosts got too much."""
+    parser = argparse.ArgumentParser(prog="make cache-test", description=__doc__, epilog=EXPLANATION)
+    parser.add_argument("--quick", action="store_true", help=f"phases of {QUICK_SECONDS} s instead of {SECONDS} s, no peak")
+    options = parser.parse_args(arguments)
+    prepare_process()
+    seconds = QUICK_SECONDS if options.quick else SECONDS
+    values = env.read()
+    directory = (values["CDB_DATA_DIR"] / "caches").resolve()
+    rows: list[dict[str, Any]] = []
+    load: list[dict[str, Any]] = []
+    try:
+        with running(directory, values["PORT"]) as stage:
+            paths = tags_by_kind(stage)
+            for place, (kind, path) in itertools.product(("site Squid", "Varnish"), paths.items()):
+                load.append(measure(stage, kind, path, place, seconds))
+                _say(load[-1])
+            if not options.quick:
+                peak(stage)
+            for name in PHASES:
+                rows += play(stage, name, seconds)
+                _say(*rows[-len(stage.ports) :])
+            collapse(stage)
+            rows += play(stage, "writes", seconds, collapsed=True)
+            _say(*rows[-len(stage.ports) :])
+    except (ServiceError, env.ConfigurationError) as error:
+        sys.stderr.write(f"make cache-test: {error}\n")
+        return 1
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    is_good = all(row["good"] for row in rows + load)
+    for name, title, table, text in (("stale", "Stale responses", rows, EXPLANATION), ("load", "Load on the hosts", load, LOAD)):
+        figures = pandas.DataFrame(table)
+        verdict = f"{int(figures['good'].sum())} of {len(figures)} rows are as they must be"
+        path = report.write(directory / name, title, figures, verdict=verdict, is_good=bool(figures["good"].all()), texts=[text])
+        print(f"\n{figures.to_string(index=False, float_format=report.number, na_rep='')}\n{verdict}.\n{path}")
+    return 0 if is_good else 1
+
+
+def peak(stage: Stage) -> None:
+    """Let the jobs of sPHENIX's peak second start together, at a host and at the Squid of the site."""
+    manage(stage.settings, "seed_scenario", PEAK_SCENARIO, "--layout", "random", "--seed", "1")
+    for place in ("host a", "site Squid"):
+        words = ["-m", "loadtests", "peak", "--host", stage.url(place)]
+        finished = run_to_end([sys.executable, *words], stage.settings.environment())
+        _say({"peak": place, "passed": not finished.code, "report": finished.output.strip().splitlines()[-1]})
+
+
+def _say(*rows: Mapping[str, Any]) -> None:
+    for row in rows:
+        shown = {name: report.number(value) if isinstance(value, float) else value for name, value in row.items()}
+        print(", ".join(f"{name} {value}" for name, value in shown.items()), flush=True)
+
+
+if __name__ == "__main__":
+    os.environ["no_proxy"] = ",".join(filter(None, [os.environ.get("no_proxy"), "127.0.0.1"]))
+    sys.exit(main(sys.argv[1:]))
