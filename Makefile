@@ -1,6 +1,6 @@
 # `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: web-assets help run serve cluster reload setup setup-dev test test-all soak bench bench-seed chaos load locust lint format docs screenshots reference requirements package-tools image-check fresh-machine
+.PHONY: web-assets help run serve cluster reload setup setup-dev test test-all soak bench bench-seed chaos cache-test load locust lint format docs screenshots reference requirements package-tools image-check fresh-machine
 
 PYTHON ?= python3
 MANAGE := .venv/bin/python manage.py
@@ -52,6 +52,9 @@ bench-seed: setup-dev ## compare the speed of seeding with that of COPY
 
 chaos: setup-dev ## cause faults under load and print their effect on clients; ARGS=--quick is shorter
 	@exec .venv/bin/python -m loadtests.chaos $(ARGS)
+
+cache-test: setup-dev ## read through Squid and Varnish while a cluster is written to; ARGS=--quick is shorter
+	@exec .venv/bin/python -m loadtests.caches $(ARGS)
 
 load: setup-dev ## run a load test and write a report: CAMPAIGN=smoke by default, ARGS='--host URL' for a deployment
 	@exec .venv/bin/python -m loadtests $(or $(CAMPAIGN),smoke) $(ARGS)

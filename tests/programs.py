@@ -21,9 +21,12 @@ PACKAGES = {
     "buildah": "buildah",
     "chromium-headless-shell": "chromium-headless-shell",
     "curl": "curl",
+    "etcd": "etcd-server",
     "git": "git",
+    "haproxy": "haproxy",
     "mmdebstrap": "mmdebstrap",
     "nginx": "nginx-light",
+    "patroni": "patroni",
     "pkill": "procps",
     "setpriv": "util-linux",
     "openssl": "openssl",
@@ -34,7 +37,9 @@ PACKAGES = {
     "promtool": "prometheus",
     "runc": "runc",
     "shellcheck": "shellcheck",
+    "squid": "squid",
     "systemd-analyze": "systemd",
+    "varnishd": "varnish",
     "wrk": "wrk",
 }
 # What `make package-tools` fetches into .tools.
