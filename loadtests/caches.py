@@ -6,6 +6,7 @@ import itertools
 import os
 import random
 import shutil
+import subprocess
 import sys
 import tempfile
 import threading
@@ -23,7 +24,7 @@ import pandas
 import psutil
 
 from cdb import env
-from cdb.processes import directories, machine, templates
+from cdb.processes import directories, templates
 from deploy.cluster import local
 from loadtests import report, usage, wrk
 from loadtests.chaos.log import ANSWERED, DROPPED, WRONG
@@ -41,13 +42,16 @@ from loadtests.service import (
     prepare_process,
     python,
     run_to_end,
+    running,
     started,
 )
 
 STALE, UNAVAILABLE = "stale", "unavailable"
 # What a cache or a host says when the next program does not respond.
 OUTAGES = (502, 503, 504)
-START_SECONDS, TIMEOUT_SECONDS, RETRY_SECONDS = 240, 90, 0.1
+START_SECONDS, TIMEOUT_SECONDS, RETRY_SECONDS = 120, 90, 0.1
+# Those of the cluster; that of Varnish follows.
+PORTS = 50
 SECONDS, QUICK_SECONDS, CONNECTIONS = 10, 2, 16
 READERS, WRITERS = 8, 2
 # Of the requests for what never changes, the hosts get less than this share.
@@ -166,11 +170,6 @@ class Stage:
         """Insert a row as the `count`-th of the tag."""
         self.change(tag, (count, number, "unlocked"), "POST", "payload-iovs/insert", tag.row(number))
 
-    def supervisor(self, *words: str) -> None:
-        """Run a command of supervisord, which runs the programs of the cluster."""
-        conf = str(self.cluster.directory / "supervisord.conf")
-        python(self.settings, "-m", "supervisor.supervisorctl", "-c", conf, *words)
-
 
 def inserting(stage: Stage) -> Iterator[None]:
     """Insert rows into one tag."""
@@ -204,14 +203,8 @@ def deleting(stage: Stage) -> Iterator[None]:
         yield
 
 
-def wait(stage: Stage, seconds: float) -> None:
-    """Cause nothing."""
-    time.sleep(seconds)
-
-
 def fail_over(stage: Stage, seconds: float) -> None:
     """Kill the primary and stop its Patroni, as if its host were lost, until a standby is the primary."""
-    time.sleep(seconds)
     name = local.primary(stage.cluster)
     patroni = [one for one in stage.root.children(recursive=True) if f"{name}/patroni.yml" in " ".join(one.cmdline())]
     with frozen(patroni):
@@ -222,10 +215,10 @@ def fail_over(stage: Stage, seconds: float) -> None:
 
 
 # By name: what writers do, what happens meanwhile, and whether a response may be an outage.
-PHASES: Mapping[str, tuple[Callable[[Stage], Iterator[None]], Callable[[Stage, float], None], bool]] = {
-    "writes": (inserting, wait, False),
-    "freeze": (freezing, wait, False),
-    "deletion": (deleting, wait, False),
+PHASES: Mapping[str, tuple[Callable[[Stage], Iterator[None]], Callable[[Stage, float], None] | None, bool]] = {
+    "writes": (inserting, None, False),
+    "freeze": (freezing, None, False),
+    "deletion": (deleting, None, False),
     "failover": (inserting, fail_over, True),
 }
 
@@ -235,9 +228,8 @@ def read(stage: Stage, number: int) -> Counter[tuple[str, str]]:
 
     Every second reader keeps its connections, and every third its responses, which it revalidates.
     """
-    clients = {
-        place: Client(stage.url(place), keep_alive=bool(number % 2), timeout=TIMEOUT_SECONDS) for place in stage.ports
-    }
+    options: dict[str, Any] = {"keep_alive": bool(number % 2), "timeout": TIMEOUT_SECONDS}
+    clients = {place: Client(stage.url(place), **options) for place in stage.ports}
     outcomes: Counter[tuple[str, str]] = Counter()
     stored: dict[tuple[str, str], Response] = {}
     while not stage.over.wait(0 if stage.tags else RETRY_SECONDS):
@@ -276,7 +268,9 @@ def play(stage: Stage, name: str, seconds: float, *, collapsed: bool = False) ->
         readers = [pool.submit(read, stage, number) for number in range(READERS)]
         writers = [pool.submit(write) for _ in range(WRITERS)]
         try:
-            fault(stage, seconds)
+            time.sleep(seconds)
+            if fault:
+                fault(stage, seconds)
         finally:
             stage.over.set()
     for writer in writers:
@@ -295,10 +289,11 @@ def play(stage: Stage, name: str, seconds: float, *, collapsed: bool = False) ->
 
 def collapse(stage: Stage) -> None:
     """Switch collapsed forwarding on in both Squids."""
+    supervisor = ("-m", "supervisor.supervisorctl", "-c", str(stage.cluster.directory / "supervisord.conf"))
     for name in ("squid-central", "squid-site"):
         path = stage.cluster.directory / name / "squid.conf"
         path.write_text(path.read_text().replace("collapsed_forwarding off", "collapsed_forwarding on"))
-        stage.supervisor("restart", name)
+        python(stage.settings, *supervisor, "restart", name)
     _wait_until_ready(stage.ports.values())
 
 
@@ -382,26 +377,21 @@ def _wait_until_ready(ports: Any) -> None:
 
 
 @contextlib.contextmanager
-def running(directory: Path, port: int) -> Iterator[Stage]:
-    """Run a new cluster and Varnish inside the block."""
+def cached(directory: Path) -> Iterator[Stage]:
+    """Run a new cluster, and Varnish before its hosts, inside the block."""
     shutil.rmtree(directory, ignore_errors=True)
     directories.make_private(directory, None)
-    cluster, varnish = local.Cluster(directory / "cluster", port), port + 49
-    for number in (*cluster.ports, varnish):
-        machine.check_port_free(number, "make cache-test")
     settings = Settings(directory, {})
-    command = [sys.executable, "-m", "deploy.cluster.local"]
-    environment, patience = settings.environment(PORT=str(port)), local.STOP_SECONDS + 10
-    with (directory / "cluster.log").open("w") as log, started(command, environment, log, patience) as process:
-        ready = partial(local.status, cluster.site, "/health/ready")
-        if (
-            not becomes_true(lambda: ready() == 200 or process.poll() is not None, START_SECONDS)
-            or process.poll() is not None
-        ):
-            raise ServiceError(f"the cluster did not start: {Path(log.name).read_text()[-500:]}")
-        with _varnish(cluster, varnish):
-            url = cluster.database_url("a")
-            yield Stage(cluster, settings.having(DATABASE_URL=url), psutil.Process(process.pid), varnish)
+    with running(settings, program=("-m", "deploy.cluster.local"), ports=PORTS + 1) as service:
+        cluster, varnish = local.Cluster(directory / "cluster", service.port), service.port + PORTS
+        try:
+            with _varnish(cluster, varnish):
+                _wait_until_ready([varnish])
+                yield Stage(cluster, settings.having(DATABASE_URL=cluster.database_url("a")), service.root(), varnish)
+        finally:
+            service.process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                service.process.wait(local.STOP_SECONDS)
 
 
 @contextlib.contextmanager
@@ -418,7 +408,6 @@ def _varnish(cluster: local.Cluster, port: int) -> Iterator[None]:
         vcl.write_text(templates.fill("cache/varnish.vcl", values))
         command = [local._path("varnishd"), "-F", "-n", f"{directory}/work", "-a", f"127.0.0.1:{port}", "-f", str(vcl)]
         with (cluster.directory / "varnish.log").open("w") as log, started([*command, "-s", "malloc,256m"], None, log):
-            _wait_until_ready([port])
             yield
 
 
@@ -431,12 +420,11 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     prepare_process()
     seconds = QUICK_SECONDS if options.quick else SECONDS
-    values = env.read()
-    directory = (values["CDB_DATA_DIR"] / "caches").resolve()
+    directory = (env.read()["CDB_DATA_DIR"] / "caches").resolve()
     rows: list[dict[str, Any]] = []
     load: list[dict[str, Any]] = []
     try:
-        with running(directory, values["PORT"]) as stage:
+        with cached(directory) as stage:
             paths = tags_by_kind(stage)
             for place, (kind, path) in itertools.product(("site Squid", "Varnish"), paths.items()):
                 load.append(measure(stage, kind, path, place, seconds))
@@ -471,10 +459,10 @@ def peak(stage: Stage, place: str) -> dict[str, Any]:
     """Let the jobs of sPHENIX's peak second start together (campaign `peak`): the row of the table."""
     words = ["-m", "loadtests", "peak", "--host", stage.url(place)]
     finished = run_to_end([sys.executable, *words], stage.settings.environment())
-    page = Path(finished.output.strip().splitlines()[-1])
-    if not page.is_file():
+    pages = [Path(line) for line in finished.output.splitlines() if line.endswith("report.html")]
+    if not pages:
         raise ServiceError(f"campaign peak: {finished.output[-300:]}")
-    figures = pandas.read_csv(page.with_name("figures.csv"))
+    figures = pandas.read_csv(pages[0].with_name("figures.csv"))
     middle = {name: figures[name].median() for name in ("requests", "success", "p50", "p99", "max")}
     return {"kind": "peak", "through": place, **middle, "good": not finished.code}
 

@@ -9,7 +9,6 @@ import tempfile
 from pathlib import Path
 
 from cdb.env import ROOT
-from loadtests.service import free_port
 from tests.programs import needs
 
 POSTGRES = "/usr/lib/postgresql/15/bin/postgres"
@@ -24,7 +23,7 @@ def test_caches_are_never_stale():
         played = subprocess.run(
             [sys.executable, "-m", "loadtests.caches", "--quick"],
             cwd=ROOT,
-            env=os.environ | {"CDB_DATA_DIR": str(directory), "PORT": str(free_port())},
+            env=os.environ | {"CDB_DATA_DIR": str(directory)},
             capture_output=True,
             text=True,
             timeout=500,
