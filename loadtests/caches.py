@@ -54,6 +54,8 @@ START_SECONDS, TIMEOUT_SECONDS, RETRY_SECONDS = 120, 90, 0.1
 PORTS = 50
 SECONDS, QUICK_SECONDS, CONNECTIONS = 10, 2, 16
 READERS, WRITERS = 8, 2
+# Readers turn to the next address after this time.
+PLACE_SECONDS = 0.2
 # Of the requests for what never changes, the hosts get less than this share.
 MOST_SHARE = 0.01
 # Tags whose lookups are revalidated at each use.
@@ -224,18 +226,20 @@ PHASES: Mapping[str, tuple[Callable[[Stage], Iterator[None]], Callable[[Stage, f
 
 
 def read(stage: Stage, number: int) -> Counter[tuple[str, str]]:
-    """Send requests for the newest tags through all addresses until the phase is over: the outcomes by address.
+    """Send requests for the newest tags through one address after the other until the phase is over: outcomes by address.
 
     Every second reader keeps its connections, and every third its responses, which it revalidates.
     """
     options: dict[str, Any] = {"keep_alive": bool(number % 2), "timeout": TIMEOUT_SECONDS}
     clients = {place: Client(stage.url(place), **options) for place in stage.ports}
-    outcomes: Counter[tuple[str, str]] = Counter()
+    places, outcomes = list(stage.ports), Counter[tuple[str, str]]()
     stored: dict[tuple[str, str], Response] = {}
     while not stage.over.wait(0 if stage.tags else RETRY_SECONDS):
         if not stage.tags:
             continue
-        tag, place, light = random.choice(stage.tags[-2:]), random.choice(list(stage.ports)), random.random() < 0.3
+        # All readers at the same address at the same time, because only requests at the same time could share a response.
+        place = places[int(time.monotonic() / PLACE_SECONDS) % len(places)]
+        tag, light = random.choice(stage.tags[-WRITERS:]), random.random() < 0.3
         path = f"globalTag/{tag.name}?light" if light else lookup_path(tag.name, LAST)
         kept = None if number % 3 else stored.get((place, path))
         oldest, least = tag.acknowledged, tag.revision

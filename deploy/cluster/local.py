@@ -168,7 +168,7 @@ class Cluster:
             yield self._program(f"host-{name}", ["sh", "-c", script], priority=40, environment=environment)
 
     def _squids(self) -> Iterator[str]:
-        options = "0 no-query no-digest connect-timeout=2"
+        options = "0 no-query no-digest no-netdb-exchange connect-timeout=2"
         hosts = [
             f"cache_peer 127.0.0.1 parent {port} {options} originserver round-robin name={name}"
             for name, port in self.hosts.items()
