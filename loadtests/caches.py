@@ -435,8 +435,8 @@ def main(arguments: Sequence[str]) -> int:
                 _say(load[-1])
             if not options.quick:
                 manage(stage.settings, "seed_scenario", PEAK_SCENARIO, "--layout", "random", "--seed", "1")
-                load += [peak(stage, place) for place in ("host a", "site Squid", "Varnish")]
-                _say(*load[-3:])
+                load += [peak(stage, place) for place in ("host a", "site Squid")]
+                _say(*load[-2:])
             for name in PHASES:
                 rows += play(stage, name, seconds)
             collapse(stage)
