@@ -440,7 +440,7 @@ def main(arguments: Sequence[str]) -> int:
             for name in PHASES:
                 rows += play(stage, name, seconds)
             collapse(stage)
-            rows += play(stage, "writes", seconds, collapsed=True)
+            rows += play(stage, "writes", 3 * seconds, collapsed=True)
     except (ServiceError, env.ConfigurationError) as error:
         sys.stderr.write(f"make cache-test: {error}\n")
         return 1
