@@ -16,7 +16,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +55,8 @@ SECONDS, QUICK_SECONDS, CONNECTIONS = 10, 2, 16
 READERS, WRITERS = 8, 2
 # Readers turn to the next address after this time.
 PLACE_SECONDS = 0.2
+# Longer than nginx and Squid keep lines of their logs.
+LOG_SECONDS = 2
 # Of the requests for what never changes, the hosts get less than this share.
 MOST_SHARE = 0.01
 # Tags whose lookups are revalidated at each use.
@@ -306,57 +307,54 @@ class Logs:
 
     def __init__(self, stage: Stage) -> None:
         directory = stage.cluster.directory
-        self._stage, self._central = stage, directory / "squid-central" / "access.log"
-        self._hosts = {
-            f"host {name}": directory / f"host-{name}" / "serve" / "access.log" for name in stage.cluster.hosts
-        }
-        self._sizes = {path: path.stat().st_size for path in (self._central, *self._hosts.values())}
+        hosts = [directory / f"host-{name}" / "serve" / "access.log" for name in stage.cluster.hosts]
+        self._sizes = {path: path.stat().st_size for path in (directory / "squid-central" / "access.log", *hosts)}
 
-    def _lines(self, path: Path) -> list[str]:
-        with path.open() as file:
-            file.seek(self._sizes[path])
-            return [line for line in file if "/payloadiovs/?" in line]
+    def _lines(self) -> list[list[str]]:
+        found = []
+        for path, size in self._sizes.items():
+            with path.open() as file:
+                file.seek(size)
+                found.append([line for line in file if "/payloadiovs/?" in line])
+        return found
 
     def counts(self) -> tuple[int, int, int]:
         """The requests that reached the central Squid and the hosts, and those of the latter with status 304."""
-        for place, path in self._hosts.items():
-            # nginx writes lines in their order, some time after the response.
-            mark = f"gtstatus?mark={uuid.uuid4().hex}"
-            Client(self._stage.url(place), keep_alive=False).request("GET", mark)
-            if not becomes_true(partial(_contains, path, mark), TIMEOUT_SECONDS):
-                raise ServiceError(f"{path} has no line for a request")
-        hosts = [line for path in self._hosts.values() for line in self._lines(path)]
-        return len(self._lines(self._central)), len(hosts), sum('"status":304' in line for line in hosts)
+        lines = None
+        while lines != (lines := self._lines()):
+            # Each worker of nginx writes its lines after a second at the latest.
+            time.sleep(LOG_SECONDS)
+        central, *hosts = lines
+        return len(central), sum(map(len, hosts)), sum('"status":304' in line for host in hosts for line in host)
 
 
-def _contains(path: Path, text: str) -> bool:
-    return text in path.read_text()
-
-
-def tags_by_kind(stage: Stage) -> dict[str, str]:
-    """Lookups of each kind, by their paths, in tags with the rows of a scenario."""
+def lookups_by_kind(stage: Stage) -> dict[str, tuple[str, str]]:
+    """Lookups of each kind, in tags with the rows of a scenario: the base path and the path."""
     paths = {}
     for name in ("unlocked", "locked", "frozen"):
         manage(stage.settings, "seed_scenario", SCENARIO, "--layout", "random", "--global-tag", f"is-{name}")
         for status in {"locked": ["locked"], "frozen": ["locked", "frozen"]}.get(name, []):
             stage.write("PUT", f"gt_change_status/is-{name}/{status}")
-        paths[name] = PREFIX + lookup_path(f"is-{name}", LAST)
+        paths[name] = "", lookup_path(f"is-{name}", LAST)
     stage.write("POST", "pt", {"name": CHANGED})
-    lookup = Client(stage.url("host a")).call("GET", lookup_path("is-unlocked", LAST))
-    revision = lookup.headers["cdb-revision"]
-    return paths | {
-        "rev=": f"{paths['unlocked']}&rev={revision}",
-        "pinned": f"/pin/is-unlocked@{revision}{paths['unlocked']}",
-    }
+    found = Client(stage.url("host a")).call("GET", lookup_path("is-unlocked", LAST))
+    revision = found.headers["cdb-revision"]
+    path = paths["unlocked"][1]
+    return paths | {"rev=": ("", f"{path}&rev={revision}"), "pinned": (f"/pin/is-unlocked@{revision}", path)}
 
 
-def measure(stage: Stage, kind: str, path: str, place: str, seconds: int) -> dict[str, Any]:
+def measure(stage: Stage, kind: str, lookup: tuple[str, str], place: str, seconds: int) -> dict[str, Any]:
     """Send a lookup again and again through a cache: the row of the table."""
     if kind == "unlocked":
         # Its first lookup comes before the second is over in which it changed.
         stage.write("POST", "payload-iovs/insert", insert_body(f"is-{kind}", CHANGED, 0, (int(time.time()), 0)))
+    address, path = stage.url(place) + lookup[0], lookup[1]
+    client = Client(address, keep_alive=False)
+    if kind not in ASKED:
+        # Until a standby has the state, its responses must be revalidated.
+        becomes_true(lambda: "immutable" in client.call("GET", path).headers["cache-control"], TIMEOUT_SECONDS)
     logs = Logs(stage)
-    sent = wrk.measure(stage.url(place) + path, seconds=seconds, connections=CONNECTIONS, lookups=False)
+    sent = wrk.measure(address + PREFIX + path, seconds=seconds, connections=CONNECTIONS, lookups=False)
     central, hosts, unmodified = logs.counts()
     requests = sent["requests"]
     through = {"central": central, "hits of central, %": 100 * max(0, 1 - hosts / central)} if "Squid" in place else {}
@@ -429,9 +427,9 @@ def main(arguments: Sequence[str]) -> int:
     load: list[dict[str, Any]] = []
     try:
         with cached(directory) as stage:
-            paths = tags_by_kind(stage)
-            for place, (kind, path) in itertools.product(("site Squid", "Varnish"), paths.items()):
-                load.append(measure(stage, kind, path, place, seconds))
+            lookups = lookups_by_kind(stage)
+            for place, (kind, lookup) in itertools.product(("site Squid", "Varnish"), lookups.items()):
+                load.append(measure(stage, kind, lookup, place, seconds))
                 _say(load[-1])
             if not options.quick:
                 manage(stage.settings, "seed_scenario", PEAK_SCENARIO, "--layout", "random", "--seed", "1")
