@@ -357,7 +357,11 @@ def measure(stage: Stage, kind: str, lookup: tuple[str, str], place: str, second
     sent = wrk.measure(address + PREFIX + path, seconds=seconds, connections=CONNECTIONS, lookups=False)
     central, hosts, unmodified = logs.counts()
     requests = sent["requests"]
-    through = {"central": central, "hits of central, %": 100 * max(0, 1 - hosts / central)} if "Squid" in place else {}
+    through = (
+        {"central": central, "hits of central, %": 100 * max(0, 1 - hosts / max(central, 1))}
+        if "Squid" in place
+        else {}
+    )
     return {
         "kind": kind,
         "through": place,
