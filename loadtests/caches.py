@@ -356,24 +356,21 @@ def measure(stage: Stage, kind: str, lookup: tuple[str, str], place: str, second
     logs = Logs(stage)
     sent = wrk.measure(address + PREFIX + path, seconds=seconds, connections=CONNECTIONS, lookups=False)
     central, hosts, unmodified = logs.counts()
-    requests = sent["requests"]
-    through = (
-        {"central": central, "hits of central, %": 100 * max(0, 1 - hosts / max(central, 1))}
-        if "Squid" in place
-        else {}
-    )
+    requests, through = sent["requests"], {}
+    if is_squid := "Squid" in place:
+        through = {"central": central, "hits of central, %": 100 * max(0, 1 - hosts / max(central, 1))}
+    is_cheap = hosts < requests * MOST_SHARE if kind not in ASKED else unmodified > hosts / 2 or not is_squid
     return {
         "kind": kind,
         "through": place,
         "requests": requests,
-        "hits, %": 100 * max(0, 1 - (central if through else hosts) / requests),
+        "hits, %": 100 * max(0, 1 - (central if is_squid else hosts) / requests),
         **through,
         "hosts": hosts,
         "hosts, %": 100 * hosts / requests,
         "304, %": 100 * unmodified / max(hosts, 1),
         "errors": sent["errors"],
-        "good": not sent["errors"]
-        and (hosts < requests * MOST_SHARE if kind not in ASKED else not through or unmodified > hosts / 2),
+        "good": is_cheap and not sent["errors"],
     }
 
 
