@@ -50,8 +50,8 @@ bench: setup-dev ## measure speed in turns, print ratios and write a report; ARG
 bench-seed: setup-dev ## compare the speed of seeding with that of COPY
 	@exec .venv/bin/python -m loadtests.bench --only seed $(ARGS)
 
-chaos: setup-dev ## cause faults under load and print their effect on clients; ARGS=--quick is shorter
-	@exec .venv/bin/python -m loadtests.chaos $(ARGS)
+chaos: setup-dev ## cause faults under load and print their effect on clients; CLUSTER=1: in a cluster; ARGS=--quick is shorter
+	@exec .venv/bin/python -m loadtests.chaos $(if $(CLUSTER),--cluster) $(ARGS)
 
 load: setup-dev ## run a load test and write a report: CAMPAIGN=smoke by default, ARGS='--host URL' for a deployment
 	@exec .venv/bin/python -m loadtests $(or $(CAMPAIGN),smoke) $(ARGS)

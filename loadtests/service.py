@@ -121,14 +121,21 @@ def kill(processes: Sequence[psutil.Process]) -> None:
 
 @contextlib.contextmanager
 def frozen(processes: Sequence[psutil.Process]) -> Iterator[None]:
-    """Stop processes inside the block (SIGSTOP): the kernel accepts connections for them, but they do not respond."""
-    for process in processes:
-        process.suspend()
+    """Stop processes inside the block (SIGSTOP): the kernel accepts connections for them, but they do not respond.
+
+    Some may have ended already.
+    """
+
+    def each(act: Callable[[psutil.Process], None]) -> None:
+        for process in processes:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                act(process)
+
+    each(psutil.Process.suspend)
     try:
         yield
     finally:
-        for process in processes:
-            process.resume()
+        each(psutil.Process.resume)
 
 
 def run_to_end(command: Sequence[str], environment: Mapping[str, str] | None = None) -> Finished:
@@ -194,11 +201,16 @@ class Service:
 
 
 @contextlib.contextmanager
-def running(settings: Settings, *, command: str = "run", **extra: str) -> Iterator[Service]:
-    """Serve inside the block with `manage.py run` or another command. Raises `ServiceError` if the service does not start."""
-    port = free_port()
+def running(
+    settings: Settings, *, command: str = "run", program: Sequence[str] = (), ports: int = 1, **extra: str
+) -> Iterator[Service]:
+    """Serve inside the block with `manage.py run`, another command, or another program of Python, which needs more ports.
+
+    Raises `ServiceError` if the service does not start.
+    """
+    port = free_port(ports)
     environment = settings.environment(PORT=str(port), **extra)
-    program = [sys.executable, "manage.py", command]
+    program = [sys.executable, *(program or ("manage.py", command))]
     with tempfile.NamedTemporaryFile("w") as output, started(program, environment, output) as process:
         service = Service(settings, process, port, Path(output.name))
         family: list[psutil.Process] = []
@@ -233,14 +245,15 @@ def _has_started(service: Service) -> bool:
     return service.process.poll() is not None
 
 
-def free_port() -> int:
-    """A free TCP port on 127.0.0.1. Raises `ServiceError` if none is found.
+def free_port(number: int = 1) -> int:
+    """A free TCP port on 127.0.0.1, or the first of several. Raises `ServiceError` if none is found.
 
     It is below the kernel's range of ephemeral ports, of which the load generator uses thousands.
     """
     for _ in range(PORT_TRIES):
         port = random.randrange(*PORTS)
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", port))
+        with contextlib.ExitStack() as probes, contextlib.suppress(OSError):
+            for place in range(number):
+                probes.enter_context(socket.socket()).bind(("127.0.0.1", port + place))
             return port
     raise ServiceError(f"no free port was found among {PORTS}")
