@@ -140,7 +140,7 @@ def freeze(scene: Scene, log: Log, number: int) -> Iterator[None]:
             return None if response.json == [row_of(row)] else f"{STALE}: {response.json}"
 
         def check_status(response: Response) -> str | None:
-            return None if response.json["status"]["name"] == "frozen" else f"{STALE}: {response.json}"
+            return None if response.json["status"] == "frozen" else f"{STALE}: {response.json}"
 
         yield from _acknowledged(log, client, "POST", "gt", {"name": name, "status": "unlocked"})
         for address in each:

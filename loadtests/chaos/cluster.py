@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -356,7 +356,11 @@ def fail_over_asynchronously(stage: Stage) -> float:
 
 
 STATUS = 'SELECT s.name FROM "GlobalTag" t JOIN "GlobalTagStatus" s ON s.id = t.status_id WHERE t.name = %s'
-LAST = 'SELECT max(size) FROM "PayloadIOV" WHERE payload_url LIKE %s'
+LAST = """
+    SELECT max(i.size) FROM "PayloadIOV" i JOIN "PayloadList" l ON l.id = i.payload_list_id
+    JOIN "PayloadType" p ON p.id = l.payload_type_id JOIN "GlobalTag" t ON t.id = l.global_tag_id
+    WHERE t.name = %s AND p.name = %s
+"""
 
 
 def _paths(tag: str) -> list[str]:
@@ -373,7 +377,7 @@ def _compare(stage: Stage, database: Database) -> None:
     written = stage.scene.written
     for writer, last in enumerate(written.acknowledged):
         kind = written.payload_type(writer)
-        found = database.value(LAST, [f"{kind}/%"])
+        found = database.value(LAST, [written.name, kind])
         survived = -1 if found is None else int(found)
         written.survived[writer], written.gone[writer] = (survived, last) if survived < last else (NEVER, NEVER)
         if survived < last:
