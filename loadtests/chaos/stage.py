@@ -50,7 +50,8 @@ class Stage:
 
     def wait_until(self, condition: Callable[[], bool], what: str) -> None:
         """Wait until a condition holds. Raises `ServiceError` with the words `what` if it does not in time."""
-        if not becomes_true(condition, WAIT_SECONDS):
+        ended = self.service.process.poll
+        if not becomes_true(lambda: condition() or ended() is not None, WAIT_SECONDS) or ended() is not None:
             raise ServiceError(f"{what} within {WAIT_SECONDS} s: {self.service.lines[-5:]}")
 
 
