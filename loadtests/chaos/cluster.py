@@ -44,7 +44,7 @@ class Migration(migrations.Migration):
     dependencies = [("cdb_rest", "{last}")]
     operations = [migrations.RunSQL('ALTER TABLE "PayloadIOV" ADD COLUMN chaos text')]
 """
-NOT_COPIED = (".git", ".venv", ".tools", "var*", "__pycache__", "tests", ".*_cache", ".hypothesis")
+NOT_COPIED = (".git", ".venv", ".tools", "var", "__pycache__", "tests", ".*_cache", ".hypothesis")
 cluster_fault = partial(fault, into=CLUSTER_FAULTS, ends_connections=True, has_clients=True, recovery_seconds=3.0)
 
 
