@@ -209,12 +209,14 @@ def play(fault: Fault, place: Place, frozen: FrozenTag, number: int, seconds: fl
         ],
     )
     time.sleep(BEFORE_SECONDS)
-    began = time.monotonic()
+    began, failure = time.monotonic(), []
     try:
         returned = fault.cause(Stage(service, seconds, scene, log)) or time.monotonic()
     except SkippedError as error:
         processes.finish()
         return Played(fault, log, skipped=str(error))
+    except ServiceError as error:
+        returned, failure = time.monotonic(), [f"not recovered: {error}"]
     time.sleep(AFTER_SECONDS + fault.recovery_seconds)
     log.join(processes.finish())
     place.settle()
@@ -222,7 +224,7 @@ def play(fault: Fault, place: Place, frozen: FrozenTag, number: int, seconds: fl
         _request_until_ok(service, "GET", path).json for path in (f"globalTag/{scene.written.name}", "globalTags")
     )
     lost = scene.written.lost(document, {tag["name"]: tag["status"] for tag in tags})
-    return Played(fault, log, began, returned, lost)
+    return Played(fault, log, began, returned, failure + lost)
 
 
 def _written_tag(service: Service, name: str) -> WrittenTag:

@@ -405,6 +405,7 @@ def upgrade(stage: Stage) -> None:
     parts = Parts(stage)
     code = parts.cluster.directory / "next-version"
     shutil.copytree(ROOT, code, ignore=shutil.ignore_patterns(*NOT_COPIED), symlinks=True)
+    (code / ".venv").symlink_to(sys.prefix)
     last = max(path.stem for path in (ROOT / "cdb_rest" / "migrations").glob("0*.py"))
     (code / "cdb_rest" / "migrations" / "9999_chaos.py").write_text(MIGRATION.format(last=last))
     for host in HOSTS:
