@@ -159,6 +159,25 @@ class Parts:
         self.stage.wait_until(lambda: any(self.is_primary(name) for name in others), "there was no primary")
         return time.monotonic()
 
+    def configure(self, *, is_synchronous: bool) -> None:
+        """Choose synchronous or asynchronous replication."""
+        port = self.cluster.patroni[self.leader()]
+        _ask(port, "config", {"synchronous_mode": is_synchronous}, "PATCH")
+
+    def make_primary(self, name: str) -> float:
+        """Switch over to a server; returns when it was the primary."""
+
+        def is_done() -> bool:
+            old = primary(self.cluster)
+            if old is not None and old != name:
+                # Refused until the server has the last writes.
+                with contextlib.suppress(OSError):
+                    _ask(self.cluster.patroni[old], "switchover", {"leader": old, "candidate": name}, "POST")
+            return self.is_primary(name)
+
+        self.stage.wait_until(is_done, f"{name} did not become the primary")
+        return time.monotonic()
+
     def restart(self, name: str, text: str) -> None:
         """Restart a program with more settings in its section of supervisord's configuration."""
         path = self.cluster.directory / "supervisord.conf"
@@ -186,10 +205,7 @@ def nothing(stage: Stage) -> None:
 def switch_over(stage: Stage) -> float:
     """Give the role of the primary to the synchronous standby."""
     parts = Parts(stage)
-    old, new = parts.leader(), parts.synchronous()
-    with contextlib.suppress(OSError):
-        _ask(parts.cluster.patroni[old], "switchover", {"leader": old, "candidate": new}, "POST")
-    return parts.wait_for_primary(other_than=old)
+    return parts.make_primary(str(parts.synchronous()))
 
 
 @cluster_fault("primary-kill", "PostgreSQL of the primary killed (SIGKILL)", PRIMARY)
@@ -316,12 +332,12 @@ def fail_over_asynchronously(stage: Stage) -> float:
     """
     parts, written = Parts(stage), stage.scene.written
     old = parts.leader()
-    port, database = parts.cluster.patroni[old], parts.database(old)
+    database = parts.database(old)
     tag = f"{written.name}-lost"
     first, second = (insert_body(tag, written.payload_type(0), number, (number, 0)) for number in range(2))
     try:
         written.paused[0] = FREEZES
-        _ask(port, "config", {"synchronous_mode": False}, "PATCH")
+        parts.configure(is_synchronous=False)
         stage.wait_until(lambda: database.value("SHOW synchronous_standby_names") == "", "it remained synchronous")
         _until_ok(stage, 0, "POST", "gt", {"name": tag, "status": "unlocked"})
         _until_ok(stage, 0, "POST", "payload-iovs/insert", first)
@@ -350,7 +366,7 @@ def fail_over_asynchronously(stage: Stage) -> float:
             _until_ok(stage, 1, "POST", "payload-iovs/insert", second)
             _read_lost(stage, tag, row_of(second))
     finally:
-        _ask(parts.cluster.patroni[parts.leader()], "config", {"synchronous_mode": True}, "PATCH")
+        parts.configure(is_synchronous=True)
         written.paused[0] = 0
     return returned
 
@@ -461,10 +477,10 @@ def shift_clock(stage: Stage, *, program: str = "") -> float | None:
             parts.wait_for_host(program.removeprefix("host-"))
         else:
             _settle(parts.cluster)
-            with contextlib.suppress(OSError):
-                leader = parts.leader()
-                body = {"leader": leader, "candidate": chosen}
-                _ask(parts.cluster.patroni[leader], "switchover", body, "POST")
+            # A synchronous cluster switches over to its synchronous standby only.
+            parts.configure(is_synchronous=False)
+            parts.make_primary(chosen)
+            parts.configure(is_synchronous=True)
             _settle(parts.cluster)
         for seconds in CLOCK_SECONDS:
             clock.write_text(seconds)
