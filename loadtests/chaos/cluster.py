@@ -331,7 +331,10 @@ def fail_over_asynchronously(stage: Stage) -> float:
     The rows that the new primary does not have are named. From then on no response may contain them.
     """
     parts, written = Parts(stage), stage.scene.written
-    old = parts.leader()
+    # After a restart of Patroni beside a running primary, PostgreSQL would remain synchronous.
+    old = str(parts.synchronous())
+    parts.make_primary(old)
+    _settle(parts.cluster)
     database = parts.database(old)
     tag = f"{written.name}-lost"
     first, second = (insert_body(tag, written.payload_type(0), number, (number, 0)) for number in range(2))
