@@ -33,6 +33,8 @@ PORTS = 50
 SETTLE_SECONDS = 240
 # A standby is cut off this long before an asynchronous failover.
 LAG_SECONDS = 3
+# Longer than a client needs to freeze a tag and to read it everywhere.
+PAUSE_SECONDS = 10
 # PostgreSQL of each host has its own small file system, which can be full.
 DISK_BYTES = 3 << 30
 CLOCK_SECONDS = ("+3600", "-7200", "+0")
@@ -340,6 +342,7 @@ def fail_over_asynchronously(stage: Stage) -> float:
     first, second = (insert_body(tag, written.payload_type(0), number, (number, 0)) for number in range(2))
     try:
         written.paused[0] = FREEZES
+        time.sleep(PAUSE_SECONDS)
         parts.configure(is_synchronous=False)
         stage.wait_until(lambda: database.value("SHOW synchronous_standby_names") == "", "it remained synchronous")
         _until_ok(stage, 0, "POST", "gt", {"name": tag, "status": "unlocked"})
