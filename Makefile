@@ -50,8 +50,8 @@ bench: setup-dev ## measure speed in turns, print ratios and write a report; ARG
 bench-seed: setup-dev ## compare the speed of seeding with that of COPY
 	@exec .venv/bin/python -m loadtests.bench --only seed $(ARGS)
 
-chaos: setup-dev ## cause faults under load and print their effect on clients; ARGS=--quick is shorter
-	@exec .venv/bin/python -m loadtests.chaos $(ARGS)
+chaos: setup-dev ## cause faults under load and print their effect on clients; CLUSTER=1: in a cluster; ARGS=--quick is shorter
+	@exec .venv/bin/python -m loadtests.chaos $(if $(CLUSTER),--cluster) $(ARGS)
 
 cache-test: setup-dev ## read through Squid and Varnish while a cluster is written to; ARGS=--quick is shorter
 	@exec .venv/bin/python -m loadtests.caches $(ARGS)

@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import time
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -110,6 +111,29 @@ class Client:
                 raise
             self.reconnected += 1
             return self._send(method, path, content, headers)
+
+
+class Addresses:
+    """A client of one service with several addresses: after a request without an answer it turns to the next one."""
+
+    def __init__(self, clients: Sequence[Client]) -> None:
+        self._clients = deque(clients)
+
+    @property
+    def reconnected(self) -> int:
+        """How often requests were sent again."""
+        return sum(client.reconnected for client in self._clients)
+
+    def request(self, method: str, path: str, body: Any = None, **headers: str) -> Response:
+        """Send a request, as `Client.request` does."""
+        try:
+            response = self._clients[0].request(method, path, body, **headers)
+        except DroppedError:
+            self._clients.rotate(-1)
+            raise
+        if response.status >= 500:
+            self._clients.rotate(-1)
+        return response
 
 
 @cache

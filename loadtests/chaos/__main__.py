@@ -1,11 +1,12 @@
 """Inject faults into the service under load, and report their effects on clients (python -m loadtests.chaos)."""
 
 import argparse
+import contextlib
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,30 +18,29 @@ from matplotlib.figure import Figure
 from cdb import env
 from cdb_rest.management.quantities import IN_SECONDS
 from loadtests import report, usage
-from loadtests.chaos import clients, faults  # noqa: F401 -- they define the faults
+from loadtests.chaos import clients, cluster, faults  # noqa: F401 -- they define the faults
 from loadtests.chaos.clients import PROCESSES, ClientProcesses, Scene
-from loadtests.chaos.log import ANSWERED, DROPPED, WRONG, Log
-from loadtests.chaos.oracle import FrozenTag, WrittenTag
-from loadtests.chaos.stage import FAULTS, Fault, SkippedError, Stage
+from loadtests.chaos.log import ANSWERED, DROPPED, Log
+from loadtests.chaos.oracle import STALE, WRONG, FrozenTag, WrittenTag
+from loadtests.chaos.stage import CLUSTER_FAULTS, FAULTS, Fault, Place, SkippedError, Stage
 from loadtests.client import Client, Response
 from loadtests.recording import REFUSED
 from loadtests.service import INTERRUPTED, Service, ServiceError, Settings, kill, manage, prepare_process, running
 
 FREEZE_SECONDS, QUICK_SECONDS = 30.0, 8.0
-# The service must answer correctly this long after the failed component is back.
-RECOVERY_SECONDS = 2.0
 SCENARIO = "tiny-moderate"
 FROZEN = "frozen"
-READERS, WRITERS = 8, 4
+READERS, WRITERS, FREEZERS = 8, 4, 2
 # Together some 250 requests per second, which leaves CPU time for the faults on a machine with two cores.
 READ_PAUSE_SECONDS, WRITE_PAUSE_SECONDS, NESTED_PAUSE_SECONDS = 0.06, 0.1, 0.5
 BEFORE_SECONDS, AFTER_SECONDS = 2.0, 5.0
 SETTLE_SECONDS = 60
 EXPLANATION = (
     "Clients read and write, and check every response and at the end every row. dropped: no complete response; wrong: a "
-    "response that is neither correct nor a valid 504; lost: acknowledged rows that are missing, or rows that are there twice; "
-    "reconnected: kept connections that were closed while idle; slowest and recovery in seconds: the longest response, and the "
-    "time from the return of the failed component until the last request that was not answered."
+    "response that is neither correct nor a valid 504; stale: a response that is older than what was acknowledged before its "
+    "request; lost: acknowledged rows that are missing, or rows that are there twice; reconnected: kept connections that were "
+    "closed while idle; slowest, lasted and recovery in seconds: the longest response, the time from the fault until the failed "
+    "component was back, or another one in its place, and the time from then until the last request that was not answered."
 )
 
 
@@ -70,10 +70,11 @@ class Played:
         return {
             "fault": self.fault.name,
             "requests": counts.total(),
-            **{outcome: counts[outcome] for outcome in (ANSWERED, REFUSED, DROPPED, WRONG)},
+            **{outcome: counts[outcome] for outcome in (ANSWERED, REFUSED, DROPPED, WRONG, STALE)},
             "lost": len(self.lost),
             "reconnected": log.reconnected,
             "slowest": round(max([0.0, *whole]), 2),
+            "lasted": round(self.returned - self.began, 2),
             "recovery": round(max([0.0, *late]), 2),
             "skipped": self.skipped,
         }
@@ -84,10 +85,11 @@ class Played:
         cells, log = self.cells, self.log
         dropped = log.counted[DROPPED] + sum(
             record.outcome == DROPPED
-            and not (self.fault.ends_connections and record.begin < self.returned + RECOVERY_SECONDS)
+            and not (self.fault.ends_connections and record.begin < self.returned + self.fault.recovery_seconds)
             for record in log.records
         )
-        return not (dropped or cells[WRONG] or cells["lost"]) and cells["recovery"] <= RECOVERY_SECONDS
+        is_bad = dropped or cells[WRONG] or cells[STALE] or cells["lost"]
+        return not is_bad and cells["recovery"] <= self.fault.recovery_seconds
 
     def __str__(self) -> str:
         text = self.skipped or ", ".join(f"{name} {value}" for name, value in self.cells.items() if value != "")
@@ -114,12 +116,16 @@ def main(arguments: Sequence[str]) -> int:
     options = _parser().parse_args(arguments)
     prepare_process()
     seconds = options.seconds or (QUICK_SECONDS if options.quick else FREEZE_SECONDS)
-    chosen = [fault for fault in FAULTS if not options.only or fault.name in options.only]
-    directory = env.read()["CDB_DATA_DIR"] / "chaos"
+    known = CLUSTER_FAULTS if options.cluster else FAULTS
+    chosen = [fault for fault in known if not options.only or fault.name in options.only]
+    directory = env.read()["CDB_DATA_DIR"] / ("chaos-cluster" if options.cluster else "chaos")
     directory.mkdir(parents=True, exist_ok=True)
     played: list[Played] = []
     try:
-        _play_all(chosen, Path(tempfile.mkdtemp(prefix="service-", dir=directory)), seconds, played)
+        data = Path(tempfile.mkdtemp(prefix="service-", dir=directory))
+        data.chmod(0o711)
+        with cluster.running(data) if options.cluster else _service(data) as place:
+            _play_all(chosen, place, seconds, played)
     except ServiceError as error:
         print(f"chaos: {error}", file=sys.stderr)
         return 1
@@ -134,7 +140,10 @@ def _write(directory: Path, played: Sequence[Played], seconds: float) -> None:
     if not played:
         return
     table = pandas.DataFrame([fault_played.cells for fault_played in played])
-    text = f"Wrong answers {table[WRONG].sum()}, acknowledged writes lost {table['lost'].sum()}"
+    text = (
+        f"Wrong answers {table[WRONG].sum()}, stale answers {table[STALE].sum()}, "
+        f"acknowledged writes lost {table['lost'].sum()}"
+    )
     texts = [
         EXPLANATION,
         *(
@@ -156,56 +165,70 @@ def _write(directory: Path, played: Sequence[Played], seconds: float) -> None:
     print(f"\n{table.to_string(index=False)}\n{texts[0] if seconds < FREEZE_SECONDS else ''}\n{text}.\n{path}")
 
 
-def _play_all(chosen: list[Fault], data: Path, seconds: float, played: list[Played]) -> None:
-    """Inject faults into one service, and append the results to `played`."""
-    data.chmod(0o711)
+@contextlib.contextmanager
+def _service(data: Path) -> Iterator[Place]:
+    """One host with `make serve`."""
     try:
         with running(Settings(data, {}), command="serve") as service:
-            frozen = prepare(service)
-            for number, fault in enumerate(chosen):
-                print(f"{fault.name}: {fault.what}", flush=True)
-                played.append(play(fault, service, frozen, number, seconds))
-                print(played[-1], flush=True)
+            yield Place(service, service.settings, [service.host], lambda: None)
     finally:
         # Normally the service has stopped its database.
         kill(usage.processes_in(data / "postgres" / "data"))
 
 
-def prepare(service: Service) -> FrozenTag:
+def _play_all(chosen: list[Fault], place: Place, seconds: float, played: list[Played]) -> None:
+    """Inject faults into one service, and append the results to `played`."""
+    frozen = prepare(place)
+    for number, fault in enumerate(chosen):
+        print(f"{fault.name}: {fault.what}", flush=True)
+        place.settle()
+        played.append(play(fault, place, frozen, number, seconds))
+        print(played[-1], flush=True)
+
+
+def prepare(place: Place) -> FrozenTag:
     """Create the frozen tag and two clones of it, so that there are several tags."""
     tags = ("--global-tag", FROZEN, "--clones", "2")
-    manage(service.settings, "seed_scenario", SCENARIO, "--layout", "random", *tags)
-    _request_until_ok(service, "PUT", f"gt_change_status/{FROZEN}/frozen")
+    manage(place.commands, "seed_scenario", SCENARIO, "--layout", "random", *tags)
+    _request_until_ok(place.service, "PUT", f"gt_change_status/{FROZEN}/frozen")
     return FrozenTag(FROZEN, SCENARIO)
 
 
-def play(fault: Fault, service: Service, frozen: FrozenTag, number: int, seconds: float) -> Played:
+def play(fault: Fault, place: Place, frozen: FrozenTag, number: int, seconds: float) -> Played:
     """Inject and remove the fault while clients send requests, and check all their responses and the stored rows."""
-    scene, log = Scene(service.host, frozen, _written_tag(service, f"written{number:03d}"), None), Log()
+    service = place.service
+    scene, log = Scene(place.hosts, frozen, _written_tag(service, f"written{number:03d}"), None), Log()
     writers = [(clients.write, writer, WRITE_PAUSE_SECONDS) for writer in range(WRITERS)]
+    # Several, because each waits for what fails.
+    freezers = [(clients.freeze, number, NESTED_PAUSE_SECONDS) for number in range(FREEZERS)]
     processes = ClientProcesses(
         scene,
         [
             *([(clients.read, reader, READ_PAUSE_SECONDS) for reader in range(READERS)] for _ in range(2)),
-            [*writers, (clients.read_nested, 0, NESTED_PAUSE_SECONDS)],
+            [*writers, *freezers, (clients.read_nested, 0, NESTED_PAUSE_SECONDS)],
         ],
     )
     time.sleep(BEFORE_SECONDS)
-    began = time.monotonic()
+    began, failure = time.monotonic(), []
     try:
         returned = fault.cause(Stage(service, seconds, scene, log)) or time.monotonic()
     except SkippedError as error:
         processes.finish()
         return Played(fault, log, skipped=str(error))
-    time.sleep(AFTER_SECONDS)
+    except ServiceError as error:
+        returned, failure = time.monotonic(), [f"not recovered: {error}"]
+    time.sleep(AFTER_SECONDS + fault.recovery_seconds)
     log.join(processes.finish())
-    lost = scene.written.lost(_request_until_ok(service, "GET", f"globalTag/{scene.written.name}").json)
-    return Played(fault, log, began, returned, lost)
+    place.settle()
+    document, tags = (
+        _request_until_ok(service, "GET", path).json for path in (f"globalTag/{scene.written.name}", "globalTags")
+    )
+    lost = scene.written.lost(document, {tag["name"]: tag["status"] for tag in tags})
+    return Played(fault, log, began, returned, failure + lost)
 
 
 def _written_tag(service: Service, name: str) -> WrittenTag:
-    attempted, acknowledged = (PROCESSES.Array("q", [-1] * WRITERS, lock=False) for _ in range(2))
-    written = WrittenTag(name, attempted, acknowledged)
+    written = WrittenTag.create(name, WRITERS, lambda values: PROCESSES.Array("q", values, lock=False))
     _request_until_ok(service, "POST", "gt", {"name": name, "status": "unlocked"})
     for writer in range(WRITERS):
         _request_until_ok(service, "POST", "pt", {"name": written.payload_type(writer)})
@@ -229,7 +252,11 @@ def _request_until_ok(service: Service, method: str, path: str, body: object = N
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m loadtests.chaos", description=__doc__, epilog=EXPLANATION)
-    names, text = [fault.name for fault in FAULTS], "inject this fault only; may be repeated"
+    parser.add_argument(
+        "--cluster", action="store_true", help="inject faults into a cluster, as make cluster starts it"
+    )
+    names = sorted({fault.name for fault in [*FAULTS, *CLUSTER_FAULTS]})
+    text = "inject this fault only; may be repeated"
     parser.add_argument("--only", action="append", choices=names, help=text)
     text = f"duration of faults that do not end by themselves (default: {FREEZE_SECONDS:.0f}s)"
     parser.add_argument("--seconds", **IN_SECONDS, help=text)

@@ -9,23 +9,28 @@ import random
 import socket
 import time
 import uuid
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import count
 from multiprocessing.connection import Connection
 from typing import Any
 from urllib.parse import urlsplit
 
 from loadtests.chaos.log import Log
-from loadtests.chaos.oracle import FrozenTag, WrittenTag
-from loadtests.client import Client, Response
+from loadtests.chaos.oracle import ALL, STALE, FrozenTag, Seen, WrittenTag
+from loadtests.client import Addresses, Client, Response, lookup_path
+from loadtests.content.expected import insert_body, row_of
 from loadtests.service import PREFIX, ServiceError
 
 # Processes are spawned, because forking a process with threads is not safe.
 PROCESSES = multiprocessing.get_context("spawn")
 # Longer than all timeouts of the service.
 TIMEOUT_SECONDS = 90
+# With several addresses, a client waits this long before it turns to the next one.
+TURN_SECONDS = 15
 RETRY_SECONDS = (0.1, 0.5)
 # Of each kind: more than the service has threads.
 SLOW_CONNECTIONS = 40
@@ -33,20 +38,23 @@ SLOW_CONNECTIONS = 40
 
 @dataclass(frozen=True)
 class Scene:
-    """The environment of the clients: address of the service, tags, and the event `over` that stops them."""
+    """The environment of the clients: addresses of the service, tags, and the event `over` that stops them."""
 
-    host: str
+    hosts: Sequence[str]
     frozen: FrozenTag
     written: WrittenTag
     over: Any
 
-    def client(self, *, keep_alive: bool = False) -> Client:
-        """An HTTP client of the service."""
-        return Client(self.host, keep_alive=keep_alive, timeout=TIMEOUT_SECONDS)
+    def client(self, number: int = 0, *, keep_alive: bool = False) -> Addresses:
+        """An HTTP client of the service; those with different numbers begin with different addresses."""
+        timeout = TIMEOUT_SECONDS if len(self.hosts) == 1 else TURN_SECONDS
+        clients = deque(Client(host, keep_alive=keep_alive, timeout=timeout) for host in self.hosts)
+        clients.rotate(number)
+        return Addresses(clients)
 
     def connect(self, timeout: float = 10) -> socket.socket:
         """A TCP connection to the service."""
-        address = urlsplit(self.host)
+        address = urlsplit(self.hosts[0])
         return socket.create_connection((address.hostname, address.port), timeout=timeout)
 
 
@@ -64,7 +72,7 @@ def run(loop: Loop, scene: Scene, log: Log, number: int, pause: float) -> None:
 
 def read(scene: Scene, log: Log, number: int) -> Iterator[None]:
     """Send lookups and requests for the list of tags; every second reader uses one connection for all."""
-    client = scene.client(keep_alive=bool(number % 2))
+    client = scene.client(number, keep_alive=bool(number % 2))
     while True:
         path, check = _random_request(scene)
         log.add(client, "GET", path, check=check)
@@ -73,45 +81,80 @@ def read(scene: Scene, log: Log, number: int) -> Iterator[None]:
 
 def _random_request(scene: Scene) -> tuple[str, Callable[[Response], str | None]]:
     """The path of a random read request, and the check of its response."""
-    oldest = list(scene.written.acknowledged)
+    seen = scene.written.seen()
     kind = random.random()
     if kind < 0.1:
-        return "globalTags", partial(_check_list, scene, oldest)
+        return "globalTags", partial(_check_list, scene, seen)
     if kind < 0.5:
         path, moment = scene.frozen.random_lookup()
         return path, partial(scene.frozen.check, moment)
     # The latest rows, or earlier ones, which do not change any more.
-    major = random.choice([2**31, random.randint(0, max(0, *oldest))])
-    return scene.written.path(major), partial(scene.written.check, major, oldest)
+    major = random.choice([2**31, random.randint(0, max(0, *seen.acknowledged))])
+    return scene.written.path(major), partial(scene.written.check, major, seen)
 
 
-def _check_list(scene: Scene, oldest: Sequence[int], response: Response) -> str | None:
-    newest = sum(number + 1 for number in scene.written.attempted)
+def _check_list(scene: Scene, seen: Seen, response: Response) -> str | None:
     items = {item["name"]: item for item in response.json}
     frozen = items[scene.frozen.name]
     if any(frozen[key] != value for key, value in scene.frozen.items.items()):
         return str(frozen)
-    count = items[scene.written.name]["payload_iov_count"]
-    least = sum(number + 1 for number in oldest)
-    return None if least <= count <= newest else f"{count} rows, not from {least} to {newest}"
+    return scene.written.check_count(seen, items[scene.written.name]["payload_iov_count"])
 
 
 def write(scene: Scene, log: Log, number: int) -> Iterator[None]:
     """Insert one row after the other; each is retried with its idempotency key until it is acknowledged."""
-    written, client = scene.written, scene.client(keep_alive=bool(number % 2))
+    written, client = scene.written, scene.client(number, keep_alive=bool(number % 2))
     while True:
-        row, key = written.row(number, written.acknowledged[number] + 1), str(uuid.uuid4())
+        while written.paused[0] == ALL:
+            yield
+        row = written.row(number, written.acknowledged[number] + 1)
         written.attempted[number] = row["size"]
 
         def check(response: Response, url: str = row["payload_url"]) -> str | None:
             [change] = response.json["rows"]
             return None if change["added"]["payload_url"] == url else str(change)
 
-        while not log.add(client, "POST", "payload-iovs/insert", row, check, **{"Idempotency-Key": key}):
-            time.sleep(random.uniform(*RETRY_SECONDS))
-            yield
+        yield from _acknowledged(log, client, "POST", "payload-iovs/insert", row, check)
         written.acknowledged[number] = row["size"]
         yield
+
+
+def _acknowledged(log: Log, client: Addresses, *request: Any) -> Iterator[None]:
+    """Repeat a write with its idempotency key until it is acknowledged."""
+    key = str(uuid.uuid4())
+    while not log.add(client, *request, **{"Idempotency-Key": key}):
+        time.sleep(random.uniform(*RETRY_SECONDS))
+        yield
+
+
+def freeze(scene: Scene, log: Log, number: int) -> Iterator[None]:
+    """Create a tag, freeze it, and then read it through each address; no response may give it as it was before."""
+    client, each = scene.client(number), [Client(host, timeout=TURN_SECONDS) for host in scene.hosts]
+    for place in count():
+        while scene.written.paused[0]:
+            yield
+        name = scene.written.frozen_tag(number, place)
+        row = insert_body(name, scene.written.payload_type(number), 0, (0, 0))
+
+        def check(response: Response, row: Any = row) -> str | None:
+            return None if response.json == [row_of(row)] else f"{STALE}: {response.json}"
+
+        def check_status(response: Response) -> str | None:
+            return None if response.json["status"] == "frozen" else f"{STALE}: {response.json}"
+
+        yield from _acknowledged(log, client, "POST", "gt", {"name": name, "status": "unlocked"})
+        for address in each:
+            log.add(address, "GET", lookup_path(name, (0, 0)))
+        yield from _acknowledged(log, client, "POST", "payload-iovs/insert", row)
+        for address in each:
+            log.add(address, "GET", lookup_path(name, (0, 0)), check=check)
+            yield
+        yield from _acknowledged(log, client, "PUT", f"gt_change_status/{name}/frozen")
+        scene.written.frozen[number] = place
+        for address in each:
+            log.add(address, "GET", lookup_path(name, (0, 0)), check=check)
+            log.add(address, "GET", f"globalTag/{name}?light", check=check_status)
+            yield
 
 
 def read_nested(scene: Scene, log: Log, number: int) -> Iterator[None]:

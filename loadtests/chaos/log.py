@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from loadtests.client import Client, DroppedError, Response
+from loadtests.chaos.oracle import STALE, WRONG
+from loadtests.client import Addresses, Client, DroppedError, Response
 from loadtests.recording import OK, REFUSED, judged
 
-ANSWERED, DROPPED, WRONG = "answered", "dropped", "wrong"
+ANSWERED, DROPPED = "answered", "dropped"
 MOST_MESSAGES = 20
 
 
@@ -32,7 +33,7 @@ class Log:
 
     def add(
         self,
-        client: Client,
+        client: Client | Addresses,
         method: str,
         path: str,
         body: Any = None,
@@ -47,7 +48,8 @@ class Log:
             _ = response.json
             found, fault = judged(response.status, response.body, (200,), lambda: check(response))
             is_refusal = found == REFUSED and response.is_refusal
-            outcome = ANSWERED if found == OK else REFUSED if is_refusal else WRONG
+            is_stale = response.status == 200 and fault.startswith(STALE)
+            outcome = ANSWERED if found == OK else REFUSED if is_refusal else STALE if is_stale else WRONG
         except (DroppedError, ValueError) as error:
             outcome, fault = DROPPED, str(error)
         self.reconnected += client.reconnected - before

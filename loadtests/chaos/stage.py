@@ -1,6 +1,6 @@
 """Faults, and the environment in which they are injected: the service as in production, with access to its processes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ from loadtests import usage
 from loadtests.chaos.clients import Scene
 from loadtests.chaos.log import Log
 from loadtests.harness import Database
-from loadtests.service import Service, ServiceError, becomes_true
+from loadtests.service import Service, ServiceError, Settings, becomes_true
 
 WAIT_SECONDS = 120
 
@@ -50,8 +50,22 @@ class Stage:
 
     def wait_until(self, condition: Callable[[], bool], what: str) -> None:
         """Wait until a condition holds. Raises `ServiceError` with the words `what` if it does not in time."""
-        if not becomes_true(condition, WAIT_SECONDS):
+        ended = self.service.process.poll
+        if not becomes_true(lambda: condition() or ended() is not None, WAIT_SECONDS) or ended() is not None:
             raise ServiceError(f"{what} within {WAIT_SECONDS} s: {self.service.lines[-5:]}")
+
+
+@dataclass(frozen=True)
+class Place:
+    """What the faults meet: `service` has the address for the harness, `commands` the settings for commands of manage.py.
+
+    Clients use `hosts`, which are addresses of the service. `settle` waits until nothing is failing any more.
+    """
+
+    service: Service
+    commands: Settings
+    hosts: Sequence[str]
+    settle: Callable[[], None]
 
 
 @dataclass(frozen=True)
@@ -60,7 +74,8 @@ class Fault:
 
     `what` describes it, `since` describes the moment from which recovery counts. `cause` injects and removes it, and
     returns that moment (`time.monotonic`), or None if it is that of its return. With `ends_connections`, clients get no
-    response until that moment, and repeat their requests. With `has_clients`, it needs `Stage.scene`.
+    response until that moment, and repeat their requests. With `has_clients`, it needs `Stage.scene`. `recovery_seconds`
+    after that moment, the service must respond correctly.
     """
 
     name: str
@@ -69,19 +84,30 @@ class Fault:
     cause: Callable[[Stage], float | None]
     ends_connections: bool = False
     has_clients: bool = False
+    recovery_seconds: float = 2.0
 
 
-# In the order of their definition.
+# In the order of their definition: those of one host, and those of `make cluster`.
 FAULTS: list[Fault] = []
+CLUSTER_FAULTS: list[Fault] = []
 
 
 def fault(
-    name: str, what: str, since: str, *, ends_connections: bool = False, has_clients: bool = False, **options: Any
+    name: str,
+    what: str,
+    since: str,
+    *,
+    into: list[Fault] = FAULTS,
+    ends_connections: bool = False,
+    has_clients: bool = False,
+    recovery_seconds: float = 2.0,
+    **options: Any,
 ) -> Callable[[Any], Any]:
     """A decorator that adds a fault, whose cause is the function with these options. The lowest of several is the first."""
 
     def add(cause: Callable[..., float | None]) -> Callable[..., float | None]:
-        FAULTS.append(Fault(name, what, since, partial(cause, **options), ends_connections, has_clients))
+        prepared = partial(cause, **options)
+        into.append(Fault(name, what, since, prepared, ends_connections, has_clients, recovery_seconds))
         return cause
 
     return add
