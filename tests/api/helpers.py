@@ -64,15 +64,6 @@ WRITES = [
     if hasattr(view, method.lower())
 ]
 READS = [re.sub(r"<str:(\w+)>", r"{}", paths[0]) for view, paths in views_and_paths() if hasattr(view, "get")]
-COUNTS = ["payload_lists_count", "payload_iov_count"]
-FLAT_TAG = ["id", "name", "author", "status", *COUNTS, "created", "updated", "revision"]
-LIMITS = ["closed_until", "largest_major"]
-TAG = ["id", "name", "author", "status", "created", "updated"]
-NESTED_TAG = [*LIMITS, "id", "name", "author", "status", "payload_lists", "created", "updated"]
-NAMED = ["id", "name", "created"]
-LIST = ["id", "name", "global_tag", "payload_type", "created"]
-NESTED_LIST = ["id", "name", "global_tag", "payload_type", "payload_iov", "created"]
-CUTS = ["trimmed", "moved", "split", "detached"]
 IOV = [
     "id",
     "payload_url",

@@ -35,20 +35,8 @@ NASTY_VALUES = [
     "a\x00b", "a\nb", " a", "a ", "\u0661", "1_0", [], [1], {}, {"a": 1}, "'; DROP TABLE", "%s", "%(a)s", "\U0001f600" * 80,
 ]  # fmt: skip
 NASTY_PARTS = [
-    "x" * 81,
-    "x" * 5_000,
-    "%00",
-    "a%00b",
-    "%FF",
-    "%ED%A0%80",
-    "%F0%9F%98%80",
-    "%0A",
-    "..",
-    "'",
-    "%25s",
-    "-1",
-    str(2**63),
-]
+    "x" * 81, "x" * 5_000, "%00", "a%00b", "%FF", "%ED%A0%80", "%F0%9F%98%80", "%0A", "..", "'", "%25s", "-1", str(2**63),
+]  # fmt: skip
 FORMS = {
     "gt": {"name": "n", "status": "unlocked", "author": "a", "description": "d"},
     "gtstatus": {"name": "n"},
@@ -78,12 +66,8 @@ def contents():
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(("method", "path"), WRITES)
 def test_bad_bodies(api, payload_list, method, path):
-    may_be_taken = {
-        ("bulk_piov", "array"),
-        ("payload-iovs/insert", "array"),
-        ("gtstatus", "byte order mark"),
-        ("pt", "byte order mark"),
-    }
+    may_be_taken = {(path, "array") for path in ("bulk_piov", "payload-iovs/insert")}
+    may_be_taken |= {(path, "byte order mark") for path in ("gtstatus", "pt")}
     for name, body in BODIES.items():
         before = contents()
         answer = api(method, path, raw=body)
@@ -155,49 +139,10 @@ def test_an_interval_that_ends_too_early_is_refused(api, settings):
 
 
 def test_numbers_may_come_as_strings_and_null_for_what_may_be_left_out(api):
-    body = {
-        "payload_url": "u",
-        "checksum": "c",
-        "major_iov": "5",
-        "minor_iov": "05",
-        "size": None,
-        "revision": "",
-        "major_iov_end": None,
-    }
-    iov = api.post("piov", body).ok()
-    assert (iov["major_iov"], iov["minor_iov"], iov["size"], iov["revision"], iov["major_iov_end"]) == (
-        5,
-        5,
-        0,
-        None,
-        OPEN,
-    )
-
-
-@pytest.mark.parametrize(
-    ("path", "status", "text"),
-    [
-        ("globalTag/tag%20", 404, "There is no global tag 'tag '"),
-        ("globalTag/ta%0Ag", 404, "There is no global tag 'ta\\ng'"),
-        ("payloadiovs/?gtName=%20tag&majorIOV=0&minorIOV=0", 404, "There is no global tag ' tag'"),
-        (f"{LOOKUP}&payloadType=Gain%20", 404, "There is no payload type 'Gain '"),
-        ("payload-lists/by-name/x%C2%A0", 404, "There is no payload list 'x\\xa0'"),
-        ("pl/99", 404, "There is no payload list 99."),
-        ("user_settings/x", 404, "There is no public setting 'x'."),
-        ("payloadiovs/?gtName=tag&majorIOV=%205&minorIOV=0", 400, "(got ' 5')"),
-        ("payloadiovs/?gtName=tag&minorIOV=0", 400, "(got nothing)"),
-        (f"{LOOKUP}&strict=1%20", 400, "(got '1 ')"),
-        (f"{LOOKUP}&shape=%20dict", 400, "(got ' dict')"),
-        (f"{LOOKUP}&at=now%20", 400, "(got 'now ')"),
-        (f"{LOOKUP}&strict%20=1", 400, "'strict ' is not known here; did you mean strict?"),
-        ("global-tags/tag/export?format=csv%20", 400, "(got 'csv ')"),
-        ("global-tags/tag/coverage?since=1,%200", 400, "(got '1, 0')"),
-        (f"{LOOKUP}&at={'x' * 5000}", 400, f"(got '{'x' * 100}…')"),
-    ],
-)
-@pytest.mark.django_db(transaction=True)
-def test_names_and_values_in_messages_are_quoted(api, payload_list, path, status, text):
-    assert text in api.get(path).error(status)["detail"]
+    body = {"payload_url": "u", "checksum": "c", "major_iov": "5", "minor_iov": "05"}
+    iov = api.post("piov", body | {"size": None, "revision": "", "major_iov_end": None}).ok()
+    assert (iov["major_iov"], iov["minor_iov"], iov["size"], iov["revision"]) == (5, 5, 0, None)
+    assert iov["major_iov_end"] == OPEN
 
 
 SUGGESTED = [
@@ -212,6 +157,9 @@ SUGGESTED = [
     ("globalTag/entirely-different", "There is no global tag 'entirely-different'."),
     ("globalTag/" + "x" * 5000, "…'."),
     ("globalTag/%25s", "There is no global tag '%s'."),
+    ("globalTag/ta%0Ag", "There is no global tag 'ta\\ng'; did you mean 'tag'?"),
+    ("payload-lists/by-name/x%C2%A0", "There is no payload list 'x\\xa0'."),
+    ("pl/99", "There is no payload list 99."),
     ("globaltags", "did you mean /api/cdb_rest/globalTags?"),
     ("globalTags/run24", "did you mean /api/cdb_rest/global-tags/<name>?"),
     ("payloadiov/?gtName=x", "did you mean /api/cdb_rest/payloadiovs/?"),

@@ -16,14 +16,6 @@ pytestmark = pytest.mark.django_db
 parametrize = pytest.mark.parametrize
 
 
-@parametrize("path", ["user_settings/{}", "settings/{}"])
-def test_public_settings_have_their_defaults(api, path):
-    assert api.get(path.format("CDB_IOV_MODE")).ok() == {"CDB_IOV_MODE": "continuous"}
-    assert api.get(path.format("CDB_PAYLOAD_BASE_URL")).ok() == {"CDB_PAYLOAD_BASE_URL": ""}
-    for secret in ("CDB_SECRET_KEY", "SECRET_KEY", "DATABASE_URL", "NONSENSE"):
-        api.get(path.format(secret)).error(404, "setting_not_found")
-
-
 def concrete_paths():
     """Every documented path with values for its parameters."""
     for view, paths in views_and_paths():
@@ -63,18 +55,8 @@ def test_head_is_get_without_the_body(api, world, path):
 
 @pytest.mark.django_db(transaction=True)
 def test_unknown_paths_are_404_in_json(api):
-    for path in (
-        "nothing",
-        "/",
-        "/nothing",
-        "/api/",
-        "globalTag/",
-        "globalTag/a/b/c",
-        "globalTag/%FF%FE",
-        "globalTag/a%2Fb",
-    ):
-        answer = api.get(path)
-        assert answer.status == (200 if path == "/" else 404), path
+    for path in ("/nothing", "/api/", "globalTag/", "globalTag/a/b/c", "globalTag/%FF%FE", "globalTag/a%2Fb"):
+        api.get(path).error(404)
 
 
 def test_health(api):

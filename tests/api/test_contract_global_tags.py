@@ -1,4 +1,4 @@
-"""The routes of global tags and statuses, as existing clients know them: shapes and status codes."""
+"""The routes of global tags and statuses, as existing clients know them; test_nopayloaddb.py has more."""
 
 from io import StringIO
 
@@ -6,48 +6,10 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from cdb_rest.models import GlobalTag
-from tests.api.helpers import FLAT_TAG, IOV, LIMITS, NAMED, NESTED_LIST, NESTED_TAG, TAG, TIME, keys
+from tests.api.helpers import keys
 
 pytestmark = pytest.mark.django_db
 parametrize = pytest.mark.parametrize
-
-
-@pytest.mark.django_db(transaction=True)
-@parametrize("path", ["globalTags", "global-tags"])
-def test_list_of_global_tags(api, world, build, path):
-    build.tag("second", "frozen")
-    first, second = api.get(path).ok()
-    assert keys(first) == FLAT_TAG
-    assert (first["name"], first["status"], first["payload_lists_count"], first["payload_iov_count"]) == (
-        "run24",
-        "unlocked",
-        2,
-        2,
-    )
-    assert (second["name"], second["status"], second["payload_lists_count"]) == ("second", "frozen", 0)
-    assert TIME.fullmatch(first["created"]) and TIME.fullmatch(first["updated"])
-
-
-@pytest.mark.django_db(transaction=True)
-@parametrize("path", ["globalTag/run24", "global-tags/run24", "gt/{id}"])
-def test_nested_global_tag(api, world, path):
-    tag = api.get(path.format(id=world["tag"].id)).ok()
-    assert keys(tag) == NESTED_TAG
-    assert keys(tag["status"]) == ["id", "name", "description", "created"]
-    assert tag["status"]["name"] == "unlocked"
-    gain, noise = tag["payload_lists"]
-    assert keys(gain) == keys(noise) == NESTED_LIST
-    assert (gain["payload_type"], gain["global_tag"]) == ("Gain", "run24")
-    assert [iov["payload_url"] for iov in gain["payload_iov"]] == ["early", "late"]
-    assert keys(gain["payload_iov"][0]) == IOV
-    assert noise["payload_iov"] == []
-
-
-@pytest.mark.django_db(transaction=True)
-def test_light_global_tag(api, world):
-    tag = api.get("globalTag/run24?light").ok()
-    assert keys(tag) == [*FLAT_TAG, *LIMITS]
-    assert (tag["payload_iov_count"], tag["revision"]) == (2, 0)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -86,14 +48,6 @@ def test_nested_list_of_all_global_tags(api, world, build):
 
 
 @parametrize("path", ["gt", "global-tags"])
-def test_create_global_tag(api, path):
-    tag = api.post(path, {"name": "new", "status": "unlocked", "author": "me", "description": "mine"}).ok()
-    assert keys(tag) == TAG
-    assert (tag["name"], tag["status"], tag["author"]) == ("new", "unlocked", "me")
-    assert api.get("globalTag/new?light").ok()["author"] == "me"
-
-
-@parametrize("path", ["gt", "global-tags"])
 def test_a_duplicate_name_is_reported_as_clients_expect_it(api, path):
     body = {"name": "new", "status": "unlocked"}
     api.post(path, body).ok()
@@ -113,50 +67,14 @@ def test_delete_global_tag(api, world, path):
 
 
 @pytest.mark.django_db(transaction=True)
-@parametrize("path", ["cloneGlobalTag/run24/copy", "global-tags/run24/clone/copy"])
 @parametrize("raw", [b"", b"null", b"{}"])
-def test_clone_global_tag(api, world, path, raw):
+def test_a_clone_of_a_frozen_tag_is_unlocked_and_has_lists_of_its_own(api, world, raw):
     api.put("gt_change_status/run24/frozen").ok()
-    clone = api("POST", path, raw=raw).ok()
-    assert keys(clone) == FLAT_TAG
-    assert (clone["name"], clone["status"], clone["payload_lists_count"], clone["payload_iov_count"]) == (
-        "copy",
-        "unlocked",
-        2,
-        2,
-    )
+    assert api("POST", "cloneGlobalTag/run24/copy", raw=raw).ok()["status"] == "unlocked"
     source, copy = (api.get(f"globalTag/{name}").ok()["payload_lists"] for name in ("run24", "copy"))
     for one, other in zip(source, copy, strict=True):
-        assert one["id"] != other["id"]
-        assert other["name"] == f"{one['payload_type']}_{other['id']}"
-        assert [
-            {k: v for k, v in iov.items() if k not in ("id", "payload_list", "inserted")} for iov in one["payload_iov"]
-        ] == [
-            {k: v for k, v in iov.items() if k not in ("id", "payload_list", "inserted")}
-            for iov in other["payload_iov"]
-        ]
-    api.post(path).error(400, "name_taken")
-    api.post("cloneGlobalTag/missing/else").error(404, "global_tag_not_found")
-    api.post(f"cloneGlobalTag/run24/{'x' * 81}").error(400, "invalid_input")
-
-
-@parametrize("path", ["gt_change_status/run24/locked", "global-tags/run24/change-status/locked"])
-@parametrize("raw", [b"", b"null", b"{}"])
-def test_change_status(api, world, path, raw):
-    tag = api("PUT", path, raw=raw).ok()
-    assert keys(tag) == TAG
-    assert tag["status"] == "locked"
-    assert tag["updated"] > tag["created"]
-    api.put("gt_change_status/run24/nonsense").error(404, "status_not_found")
-    api.put("gt_change_status/missing/locked").error(404, "global_tag_not_found")
-
-
-@parametrize("path", ["gtstatus", "global-tags/statuses"])
-def test_statuses(api, path):
-    assert [status["name"] for status in api.get(path).ok()] == ["unlocked", "locked", "frozen"]
-    status = api.post(path, {"name": "online"}).ok()
-    assert keys(status) == NAMED
-    assert api.get(path).ok()[-1] == status
+        assert one["id"] != other["id"] and other["name"] == f"{one['payload_type']}_{other['id']}"
+    api.post("cloneGlobalTag/run24/copy").error(400, "name_taken")
 
 
 @parametrize("path", ["deleteGlobalTagStatus/{}", "global-tags/statuses/{}/delete"])
@@ -170,11 +88,8 @@ def test_delete_a_status(api, build, path):
         assert "is built in" in api.delete(path.format(built_in)).error(409, "status_in_use")["detail"]
     api.put("gt_change_status/tag/unlocked").ok()
     assert keys(api.delete(path.format("online")).ok()) == ["detail"]
-    assert [one["name"] for one in api.get("gtstatus", if_none_match=before.headers["ETag"]).ok()] == [
-        "unlocked",
-        "locked",
-        "frozen",
-    ]
+    left = api.get("gtstatus", if_none_match=before.headers["ETag"]).ok()
+    assert [one["name"] for one in left] == ["unlocked", "locked", "frozen"]
     assert "unlocked, locked, frozen" in api.delete(path.format("online")).error(404, "status_not_found")["detail"]
 
 

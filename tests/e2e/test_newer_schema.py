@@ -1,32 +1,16 @@
-"""A version on the database of a newer one: a rolling upgrade, and the way back to the earlier version."""
+"""A rolling upgrade: the version before on the database of this one, beside it, and the way back."""
 
-import contextlib
 import io
 import subprocess
 import sys
 import tarfile
 
-import psycopg2
 import pytest
 import requests
 
 from cdb.env import ROOT
 from tests import programs
-from tests.e2e.faults import LOOKUP
 from tests.e2e.service import JobClient
-
-# What additive migrations may do: columns that are nullable or have a default, and a table and an index.
-LATER = """
-DO $$ DECLARE name regclass; BEGIN
-    FOR name IN SELECT oid FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace LOOP
-        EXECUTE format('ALTER TABLE %s ADD COLUMN later_note text, ADD COLUMN later_number integer NOT NULL DEFAULT 7', name);
-    END LOOP;
-END $$;
-CREATE TABLE "Later" (id bigserial PRIMARY KEY, tag_id bigint NOT NULL REFERENCES "GlobalTag" DEFERRABLE INITIALLY DEFERRED);
-CREATE INDEX later_index ON "PayloadIOV" (later_note);
-INSERT INTO django_migrations (app, name, applied) VALUES ('cdb_rest', '0999_later', now());
-"""
-WARNING = "Warning: a newer version of cdb has migrated the database (0999_later). This version uses it as it is."
 
 
 def row(number, tag, minor, **values):
@@ -79,27 +63,6 @@ def use_everything(client, number):
     export = requests.get(f"http://127.0.0.1:{client.port}/api/cdb_rest/global-tags/{clone}/export", timeout=60)
     assert export.status_code == 200 and "attached" in export.text
     call("DELETE", f"deleteGlobalTag/{tag}", None)
-
-
-def test_this_version_runs_on_the_schema_of_a_later_one(fresh):
-    service = fresh().start()
-    client = JobClient(service.port)
-    use_everything(client, 1)
-    # A newer version migrates while this one runs.
-    url = f"postgresql://cdb@/cdb?host={service.data}/postgres/socket"
-    with contextlib.closing(psycopg2.connect(url)) as newer, newer, newer.cursor() as cursor:
-        cursor.execute(LATER)
-    use_everything(client, 2)
-    assert service.stop() == 0
-    # And this version starts on what the newer one left.
-    assert WARNING in service.start().start_lines
-    use_everything(client, 3)
-    assert client.call("GET", LOOKUP)[0] == 200
-    assert requests.get(f"http://127.0.0.1:{service.port}/health/ready", timeout=60).status_code == 200
-    for command in ("migrate", "check_history", "check_intervals"):
-        run = service.manage(command)
-        assert run.returncode == 0, run.stderr
-    assert service.stop() == 0
 
 
 def git(*arguments):

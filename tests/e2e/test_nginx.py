@@ -57,6 +57,8 @@ def test_a_name_reaches_the_service_as_the_client_sent_it(served, service, name)
         (request(b"GET", b"globalTag/a%zz"), 400),
         (b"GET / HTTP/1.1\r\nHost: localhost\r\nbroken header\r\n\r\n", 400),
         (request(b"GET", b"globalTag/\xff\xfe"), 400),
+        (request(b"GET", b"globalTag/a#b?light"), 400),
+        (request(b"GET", b"globalTag/a\x7fb?light"), 400),
         (b"OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
         (b"OPTIONS /api/docs/ HTTP/1.1\r\nHost: localhost\r\n\r\n", 405),
         (b"POST /api/schema HTTP/1.1\r\nHost: localhost\r\n\r\n", 405),

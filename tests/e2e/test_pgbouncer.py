@@ -1,6 +1,7 @@
 """The service behind a real PgBouncer with the configuration of deploy/, where a client uses many connections."""
 
 import contextlib
+import itertools
 import os
 import re
 import subprocess
@@ -112,35 +113,34 @@ def test_statements_have_the_time_limits_that_the_service_asks_for(pooler):
         assert cursor.fetchone() == tuple(f"{timeouts[f'CDB_{name}_TIMEOUT_SECONDS']}s" for name in ("LOOKUP", "LOCK"))
 
 
-@pytest.mark.parametrize("number", [1, 2])
-def test_sessions_of_the_service_never_read_from_a_former_primary(new_directory, fresh, number):
-    """PgBouncer connects to the former primary again, with one host, or to whichever of two is the primary."""
+def test_sessions_of_the_service_never_read_from_a_former_primary(new_directory, fresh):
+    """One PgBouncer connects to the former primary again; the other one knows two hosts, and finds which is the primary."""
     directory = new_directory()
     directory.chmod(0o711)
-    with (
-        ServerPair(directory).running() as pair,
-        pgbouncer(new_directory(), pair.sockets[:number]) as url,
-    ):
-        service = fresh("pooled", DATABASE_URL=url, CDB_WORKERS="2").start()
-        client = JobClient(service.port)
-        assert client.call("POST", "gt", {"name": "before", "status": "unlocked"})[0] == 200
+    with contextlib.ExitStack() as running:
+        pair = running.enter_context(ServerPair(directory).running())
+        urls = [running.enter_context(pgbouncer(new_directory(), pair.sockets[:number])) for number in (1, 2)]
+        stuck, following = services = [
+            fresh(f"pooled{n}", DATABASE_URL=url, CDB_WORKERS="2").start() for n, url in enumerate(urls)
+        ]
+        clients = [JobClient(service.port) for service in services]
+        assert clients[0].call("POST", "gt", {"name": "before", "status": "unlocked"})[0] == 200
         # Each thread has a session.
-        assert all(client.get(path) for path in ("globalTags", "gt", LOOKUP) * 20)
+        assert all(client.get(path) for client in clients for path in ("globalTags", "gt", LOOKUP) * 20)
         pair.second.wait_until_caught_up()
         pair.switch_over()
         # It falls behind.
         Database(pair.first.url).run("SELECT pg_wal_replay_pause()")
         other = fresh("other", DATABASE_URL=pair.second.url).start()
         assert JobClient(other.port).call("POST", "gt", {"name": "after", "status": "unlocked"})[0] == 200
-        for name in [f"again{place}" for place in range(20)]:
+        for number, client in itertools.product(range(20), clients):
             for path in ("globalTags", "global-tags?page=1", "globalTag/after?light"):
                 status, found = client.call("GET", path)
                 assert (status == 504 and found["code"] == "database_unavailable") or "after" in str(found), found
-            assert client.call("POST", "gt", {"name": name, "status": "unlocked"})[0] in (200, 504)
-        if number == 1:
-            assert client.call("GET", "globalTags")[0] == 504
-            assert ask(service, "GET", "/health/ready")[0] == 503
-        else:
-            assert becomes_true(lambda: client.call("GET", "globalTags")[0] == 200, 30)
-            assert becomes_true(lambda: client.call("PUT", "gt_change_status/after/locked")[0] == 200, 30)
-            assert ask(service, "GET", "/health/ready")[0] == 200
+            tag = {"name": f"again{client.port}x{number}", "status": "unlocked"}
+            assert client.call("POST", "gt", tag)[0] in (200, 504)
+        assert clients[0].call("GET", "globalTags")[0] == 504
+        assert ask(stuck, "GET", "/health/ready")[0] == 503
+        for method, path in (("GET", "globalTags"), ("PUT", "gt_change_status/after/locked")):
+            assert becomes_true(lambda request=(method, path): clients[1].call(*request)[0] == 200, 30)
+        assert ask(following, "GET", "/health/ready")[0] == 200

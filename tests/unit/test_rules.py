@@ -1,40 +1,9 @@
-"""Statuses, moments and intervals."""
+"""Moments and intervals."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdb_rest.rules.errors import StatusChangeRefusedError, TagFrozenError
 from cdb_rest.rules.moment import END_OF_TIME, OPEN, Interval, Mode, Moment
-from cdb_rest.rules.status import check_status_change
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "error"),
-    [
-        ("unlocked", "locked", None),
-        ("unlocked", "frozen", None),
-        ("unlocked", "own", None),
-        ("unlocked", "unlocked", None),
-        ("locked", "unlocked", None),
-        ("locked", "frozen", None),
-        ("locked", "locked", None),
-        ("locked", "own", StatusChangeRefusedError),
-        ("own", "locked", StatusChangeRefusedError),
-        ("own", "own", None),
-        ("own", "unlocked", None),
-        ("frozen", "unlocked", TagFrozenError),
-        ("frozen", "locked", TagFrozenError),
-        ("frozen", "frozen", TagFrozenError),
-    ],
-)
-def test_status_changes(old, new, error):
-    if error is None:
-        check_status_change(tag="t", old=old, new=new)
-        return
-    with pytest.raises(error):
-        check_status_change(tag="t", old=old, new=new)
-
 
 NUMBERS = st.one_of(st.integers(0, 4), st.sampled_from([OPEN - 1, OPEN]))
 MOMENTS = st.builds(Moment, NUMBERS, NUMBERS)

@@ -6,7 +6,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from django.db import ProgrammingError, connection
+from django.db import connection
 
 from cdb_rest.maintenance.history_check import find_history_faults
 from cdb_rest.maintenance.pruning import Limit, prune_history
@@ -15,7 +15,7 @@ from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
 from cdb_rest.rules.access import Origin
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import CdbError, ConcurrentChangeError, OverlapError
-from cdb_rest.writes import bulk, global_tags, payload_iovs, payload_lists
+from cdb_rest.writes import bulk, global_tags, payload_iovs
 from cdb_rest.writes.change_log import Changes
 from cdb_rest.writes.transactions import ATTEMPTS, write
 
@@ -78,17 +78,6 @@ def test_disjoint_intervals_attached_together_all_win(build):
     assert GlobalTag.objects.get().payload_iov_count == 2 * WRITERS
 
 
-def test_lists_of_one_type_attached_together_leave_one(build):
-    tag = build.tag()
-    lists = [build.list(None, "Gain") for _ in range(WRITERS)]
-    results = together(
-        [lambda one=one: payload_lists.attach_payload_list(global_tag=tag.name, payload_list=one.name) for one in lists]
-    )
-    assert all(isinstance(result, tuple | CdbError) for result in results), results
-    assert PayloadList.objects.filter(global_tag=tag).count() == 1
-    assert find_incorrect_counts() == []
-
-
 def test_a_clone_is_one_state_of_its_source(build):
     # Each write adds an IOV to both lists of the tag, so in every state of it they have the same number of them.
     tag = build.tag()
@@ -108,26 +97,6 @@ def test_a_clone_is_one_state_of_its_source(build):
         [here, there] = found.payload_lists.values_list("iov_count", flat=True)
         assert here == there
     assert find_incorrect_counts() == []
-
-
-def test_locking_a_tag_waits_for_its_writers_without_a_deadlock(build):
-    payload_list = build.list(build.tag("t"))
-    iovs = [build.iov(None, (number, 0), (number + 1, 0)) for number in range(WRITERS)]
-
-    def freeze():
-        return global_tags.change_status(name="t", status="frozen")
-
-    results = together(
-        [lambda iov=iov: payload_iovs.attach_payload_iov(payload_list=payload_list.name, iov_id=iov.id) for iov in iovs]
-        + [freeze]
-    )
-    attached = sum(isinstance(result, payload_iovs.Attachment) for result in results)
-    assert isinstance(results[-1], GlobalTag)
-    assert (
-        GlobalTag.objects.get(name="t").payload_iov_count
-        == attached
-        == PayloadIOV.objects.filter(payload_list=payload_list).count()
-    )
 
 
 def test_writers_to_several_tags_at_once_do_not_deadlock(build):
@@ -319,14 +288,3 @@ def test_a_lost_race_is_played_again(build):
     with pytest.raises(ConcurrentChangeError):
         loses_always()
     assert len(calls) == ATTEMPTS
-
-
-def test_a_bug_in_a_write_keeps_its_cause(build):
-    @write
-    def asks_nonsense():
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT nonsense")
-
-    with pytest.raises(ProgrammingError) as caught:
-        asks_nonsense()
-    assert caught.value.__cause__ is not caught.value

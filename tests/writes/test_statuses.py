@@ -38,16 +38,16 @@ def code(status):
 
 
 def test_nothing_defined_can_be_taken_out(api, world, protected):
-    before = api.get("globalTag/tag").content
+    before, old = api.get("globalTag/tag").content, PayloadIOV.objects.get(payload_url="old")
     refused = [
         api.delete("deleteGlobalTag/tag"),
         api.delete("deletePayloadIOV/tag/Gain/0/0/10/0"),
         api.delete(f"deletePayloadList/{world['empty'].name}"),
         api.put("pl_attach", {"global_tag": "tag", "payload_list": world["other_gain"].name}),
         api.put("pl_attach", {"global_tag": "free", "payload_list": world["gain"].name}),
-        api.put(
-            "piov_attach",
-            {"payload_list": world["free_list"].name, "piov_id": PayloadIOV.objects.get(payload_url="old").id},
+        *(
+            api.put("piov_attach", {"payload_list": world[name].name, "piov_id": old.id})
+            for name in ("free_list", "other_gain")
         ),
     ]
     for answer in refused:
