@@ -6,7 +6,7 @@ from decimal import Decimal
 from itertools import groupby
 from typing import NamedTuple
 
-from tests.adopt.old_database import EXACT, MAX, OPEN_END, OldDatabase, combined
+from tests.adopt.old_database import EXACT, MAX, OPEN_END, OldDatabase
 
 Moment = tuple[int, int]
 
@@ -86,13 +86,6 @@ class Data(NamedTuple):
     def rows_of(self, payload_list: int) -> list[Row]:
         """The IOVs of a list."""
         return [row for row in self.rows if row.payload_list == payload_list]
-
-
-def stored_answers(rows: Iterable[Row], moment: Moment) -> list[Row]:
-    """What the lookup of nopayloaddb finds at a moment: any one of these. Rows without `comb_iov` are never found."""
-    found = [(row.comb_iov, row) for row in rows if row.comb_iov is not None and row.comb_iov <= combined(*moment)]
-    largest = max((comb_iov for comb_iov, _ in found), default=None)
-    return [row for comb_iov, row in found if comb_iov == largest]
 
 
 def answer(rows: Iterable[Row], moment: Moment) -> Row | None:

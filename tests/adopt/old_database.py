@@ -101,13 +101,11 @@ PayloadIOV
   4-9  payload_list_id  bigint REFERENCES "PayloadList"
 """
 
-# The indexes of "PayloadIOV" that versions made for the lookup. Each stands for a time; an old one may have been kept.
+# The index of "PayloadIOV" that a version had for the longest time, for the lookup.
 INDEXES = {
-    "none": "",
-    "numbers": 'CREATE INDEX "PayloadIOV_major_i_be996d_idx" ON {PayloadIOV} (major_iov, minor_iov)',
-    "including": "CREATE INDEX covering_idx ON {PayloadIOV} (comb_iov DESC NULLS LAST) INCLUDE (payload_list_id)",
-    "comb_iov_first": "CREATE INDEX covering_idx ON {PayloadIOV} (comb_iov DESC, payload_list_id)",
-    "covering": "CREATE INDEX covering_idx ON {PayloadIOV} (payload_list_id, comb_iov DESC NULLS LAST)",
+    "V7": "CREATE INDEX covering_idx ON {PayloadIOV} (payload_list_id, comb_iov DESC NULLS LAST)",
+    "V4": 'CREATE INDEX "PayloadIOV_major_i_be996d_idx" ON {PayloadIOV} (major_iov, minor_iov)',
+    "V1": "",
 }
 
 # Changes by hand of a database of variant V9, for `execute`.
@@ -172,21 +170,11 @@ def _columns(variant: str) -> dict[str, dict[str, str]]:
 class OldDatabase:
     """A database of nopayloaddb behind a connection that commits each statement, of Django or of psycopg2.
 
-    `index` is a key of INDEXES; without it, the database has the index that its variant had for the longest time. Versions until
-    2022-09 made their tables in the schema `django` if there was one.
+    Versions until 2022-09 made their tables in the schema `django` if there was one.
     """
 
-    def __init__(
-        self,
-        connection: Any,
-        variant: str = "V9",
-        *,
-        identity: bool = True,
-        schema: str = "public",
-        index: str | None = None,
-    ) -> None:
+    def __init__(self, connection: Any, variant: str = "V9", *, identity: bool = True, schema: str = "public") -> None:
         self.connection, self.variant, self.identity, self.schema = connection, variant, identity, schema
-        self.index = index or ("covering" if variant >= "V7" else "numbers" if variant >= "V4" else "none")
         self.columns = _columns(variant)
         self._names = {table: f'{schema}."{table}"' for table in (*self.columns, "django_migrations")}
 
@@ -213,7 +201,7 @@ class OldDatabase:
         return self
 
     def _statements(self) -> Sequence[str]:
-        tables, indexes = [], [INDEXES[self.index]]
+        tables, indexes = [], [next(index for since, index in INDEXES.items() if self.variant >= since)]
         for table, columns in self.columns.items():
             definitions = ", ".join(f"{name} {self._definition(columns[name])}" for name in columns)
             tables.append(f"CREATE TABLE {{{table}}} ({definitions})")

@@ -197,13 +197,11 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("name", ["-x", "--version", "-", "a b", "a/b", "a\nb", "..", "é"])
-@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
-def test_commands_take_every_existing_name(build, compiled_tags, tmp_path, name, arguments):
+def test_commands_take_every_existing_name(build, compiled_tags, tmp_path, name):
     build.iov(build.list(build.tag(name), name), (0, 0), url="u")
     file = tmp_path / "rows.csv"
     file.write_text(HEADER)
-    if arguments[0] == "compiled":
-        call_command("compile_tag", "--", name, stdout=StringIO())
-    given = [str(file) if one == "FILE" else one.replace("{}", name) for one in arguments]
-    status, message = command(*given)
-    assert status == 200, message
+    for arguments in COMMANDS:
+        given = [str(file) if one == "FILE" else one.replace("{}", name) for one in arguments]
+        status, message = command(*given)
+        assert status == 200, (arguments, message)

@@ -315,3 +315,15 @@ def test_attaching_what_a_shared_row_has_already_changes_nothing(api, empty_tag)
     # Then only the history has the row.
     api.delete("deletePayloadIOV/tag/Gain/0/0").ok()
     assert attach(6) == (True, payload_list, 0)
+
+
+def test_a_reversion_leaves_detached_rows_of_the_base_alone(api, tag):
+    helpers.insert(api, "second", [10, 0])
+    api.post("cloneGlobalTag/tag/copy").ok()
+    helpers.insert(api, "new", [10, 0])
+    [detached] = api.get("piov?detached=1").ok()
+    assert detached["payload_url"] == "second"
+    api.delete("deletePayloadIOV/copy/Gain/10/0").ok()
+    api.post("global-tags/copy/revert", {"revision": 1}).ok()
+    assert api.get("payloadiovs/?gtName=copy&majorIOV=10&minorIOV=0").ok()[0][1] == "second"
+    assert api.get("piov?detached=1").ok() == [detached]

@@ -72,7 +72,9 @@ def test_other_unknown_parameters_are_ignored(api, world, name):
     api.post(f"pt?{name}=1", {"name": "A", name: 1}).ok()
 
 
-@pytest.mark.parametrize("name", ["rev", "at", "strict", "payloadType", "dryrun", "Strict", "Dry_Run", "revison"])
+MEMBERS = ["rev", "at", "strict", "payloadType", "dryrun", "Strict", "Dry_Run", "revison"]
+
+
 @pytest.mark.parametrize(
     ("method", "path", "body"),
     [
@@ -92,12 +94,13 @@ def test_other_unknown_parameters_are_ignored(api, world, name):
         ("DELETE", "deletePayloadIOV/tag/Gain/1/0", {}),
     ],
 )
-def test_such_members_of_bodies_are_refused_and_nothing_is_stored(api, world, build, method, path, body, name):
+def test_such_members_of_bodies_are_refused_and_nothing_is_stored(api, world, build, method, path, body):
     build.iov(world, (1, 0))
     PayloadType.objects.create(name="Unused")
-    body = [row | {name: 1} for row in body] if isinstance(body, list) else body | {name: 1}
-    error = api(method, path.replace("LIST", world.name), body).error(400, "invalid_input")
-    assert name in (error["rows"][0] if "rows" in error else error)
+    for name in MEMBERS:
+        sent = [row | {name: 1} for row in body] if isinstance(body, list) else body | {name: 1}
+        error = api(method, path.replace("LIST", world.name), sent).error(400, "invalid_input")
+        assert name in (error["rows"][0] if "rows" in error else error)
     assert not GlobalTagChange.objects.exists() and PayloadType.objects.count() == 2
     assert GlobalTag.objects.count() == PayloadIOV.objects.count() == 1
 

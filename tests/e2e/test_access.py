@@ -153,10 +153,3 @@ def test_reads_are_closed_and_nothing_shared_is_stored(needs_packages, fresh):
     assert browser("GET", "/metrics", **{"X-Forwarded-For": "10.1.2.3"})[0] == 401
     assert browser("GET", "/metrics", **{"X-Forwarded-For": "10.1.2.3"}, **headers)[0] == 200
     assert service.stop() == 0
-
-
-def test_make_run_says_that_writes_are_open_and_can_be_closed(fresh, service):
-    assert any(line.startswith("Writes are open to all clients") for line in service.start_lines)
-    service = fresh("closed", CDB_OPEN_WRITES="false").start()
-    assert lock(JobClient(service.port))[0] == 401
-    assert service.stop() == 0

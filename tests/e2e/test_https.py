@@ -176,13 +176,6 @@ def test_a_user_with_a_password_has_the_rules_for_the_name(browser, secured):
     assert change(browser, "unlocked", **forged)[2]["code"] == "authentication_required"
 
 
-def test_the_metrics_are_not_for_clients_of_the_proxy(browser, secured):
-    _, service = secured
-    assert browser("GET", "/metrics")[0] == browser("GET", "/metrics", **{"X-Forwarded-For": "127.0.0.1"})[0] == 404
-    # Prometheus on this machine connects to the service.
-    assert Browser(service.port, host=HOST)("GET", "/metrics")[0] == 200
-
-
 def test_no_file_with_a_secret_is_for_others(secured):
     _, service = secured
     for name in ("secret_key", "serve/nginx.conf", "serve/error.log"):

@@ -63,7 +63,6 @@ def test_a_port_in_use_is_one_clear_line(fresh):
     [
         ({"SCENARIO": "huge"}, "SCENARIO must be none or one of tiny"),
         ({"CDB_IOV_MODE": "both"}, "CDB_IOV_MODE"),
-        ({"DATABASE_URL": "postgresql://127.0.0.1:1/cdb"}, "can't reach the database at 127.0.0.1:1/cdb"),
     ],
 )
 def test_a_wrong_setting_is_one_clear_line(fresh, settings, part):
@@ -110,11 +109,9 @@ def test_a_signal_while_it_starts_stops_all_too(fresh):
     ("url", "part"),
     [
         ("postgresql://missing@127.0.0.1:1/cdb", "can't reach the database at 127.0.0.1:1/cdb"),
-        ("postgresql://u:secret@127.0.0.1:1/cdb?connect_timeout=x", "127.0.0.1:1"),
         ("mysql://u@h/d", "DATABASE_URL must look like"),
         ("postgresql://u@h?nonsense=1", "DATABASE_URL is not valid: invalid URI query parameter"),
         ("postgresql://u:secret%rd@h/d", "DATABASE_URL is not valid: invalid percent-encoded token"),
-        ("postgresql://127.0.0.1:1", "can't reach the database at 127.0.0.1:1/"),
         ("postgresql://u@h:port/d", "invalid integer value"),
     ],
 )

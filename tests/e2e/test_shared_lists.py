@@ -84,7 +84,7 @@ def stopped_before_recording(service, tag, waiting=1):
     with database(service) as holder:
         # Writers take weaker locks, until they raise the revision.
         holder.cursor().execute('SELECT FROM "GlobalTag" WHERE name = %s FOR NO KEY UPDATE', [tag])
-        yield lambda: wait_for_locks(service, waiting, "WITH raised AS")
+        yield lambda: wait_for_locks(service, waiting, "raised AS (")
 
 
 def wait_for_locks(service, waiting, statement):

@@ -113,5 +113,3 @@ def test_a_database_without_anything_of_these_names_is_migrated_and_migrated_aga
     migrated = contents(database)
     migrate(database)
     assert contents(database) == migrated
-    migrate(database, "cdb_rest", "zero")
-    migrate(database)
