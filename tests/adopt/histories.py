@@ -5,15 +5,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tests.adopt.model import CHOICES
-from tests.adopt.old_database import (
-    MAX,
-    OPEN_END,
-    OldDatabase,
-    combined,
-    major_twice,
-    rounded,
-    scaled,
-)
+from tests.adopt.old_database import MAX, OPEN_END, OldDatabase, combined, major_twice, rounded, scaled
 
 # Few, so that starts are equal often. `comb_iov` is rounded for the large major numbers.
 MOMENTS = [

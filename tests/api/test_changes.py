@@ -20,10 +20,7 @@ def filled(api, build):
     for name in ("Gain", "Noise"):
         api.post("pt", {"name": name}).ok()
     for since in (0, 10):
-        api.post(
-            "payload-iovs/insert",
-            body(payload_url=f"gain{since}", since=[since, 0]),
-        ).ok()
+        api.post("payload-iovs/insert", body(payload_url=f"gain{since}", since=[since, 0])).ok()
     return {
         "gain": api.get("gtPayloadLists/tag").ok()["Gain"],
         "spare": api.post("pl", {"payload_type": "Gain"}).ok()["name"],

@@ -137,10 +137,6 @@ def test_a_missing_tag_is_404_and_other_methods_are_405(nasty):
     assert fetch("tag/export", method="POST")[0].status_code == 405
 
 
-def test_protocols_in_which_a_short_body_looks_complete_are_refused(nasty):
-    refused("tag/export", 400, "invalid_input", SERVER_PROTOCOL="HTTP/1.0")
-
-
 def test_a_statement_that_takes_too_long_is_504_where_nothing_was_sent_yet(nasty, settings, monkeypatch):
     slow = "COPY (SELECT pg_sleep(5), %(mode)s) TO STDOUT"
     monkeypatch.setattr("cdb_rest.exports.export.STATEMENTS", {Form.CSV: slow})

@@ -174,12 +174,6 @@ def test_a_rejected_write_has_no_idempotency_record(api, empty_tag):
     api.post(PATH, body(), **key).ok()
 
 
-def test_bulk_requests_can_be_repeated_too(api, build, empty_tag):
-    row = {"payload_url": "b", "payload_list": build.list(empty_tag).name, "major_iov": 1, "minor_iov": 0}
-    answers = [api.post(path, [row], **{"Idempotency-Key": "1"}).ok() for path in ("bulk_piov", "payload-iovs/bulk/")]
-    assert answers[0] == answers[1] and PayloadIOV.objects.count() == 1
-
-
 def test_an_answer_that_is_too_old_is_given_no_more(api, empty_tag, settings):
     key = {"Idempotency-Key": "old"}
     first = api.post(PATH, body(), **key).ok()

@@ -133,10 +133,7 @@ def test_a_clone_of_the_past(api, tag, path, deleted):
     assert change["after"]["clone_of"] == {"global_tag": "tag", "revision": 2}
     assert set(api.get("gtPayloadLists/copy?rev=1").ok()) == {"Gain"}
     # The copy is written to like any other tag, and its own past is there.
-    api.post(
-        "payload-iovs/insert",
-        body(global_tag="copy", payload_url="x", since=[1, 0]),
-    ).ok()
+    api.post("payload-iovs/insert", body(global_tag="copy", payload_url="x", since=[1, 0])).ok()
     assert fetch(EXPORT.replace("/tag", "/copy") + "?rev=1")[2] == rows[1]
     api.delete("deleteGlobalTag/copy").ok()
     assert api.post(path.format("tag") + f"?at={moment}").ok()["payload_iov_count"] == 1

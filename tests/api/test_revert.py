@@ -2,7 +2,7 @@
 
 import pytest
 
-from cdb_rest.models import GlobalTag, GlobalTagChange, IdempotencyRecord
+from cdb_rest.models import GlobalTagChange
 from tests.api.helpers import insert
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -52,15 +52,6 @@ def test_lookups_answer_as_they_did(api, tag):
     assert (change["payload_iovs_before"], change["payload_iovs_after"]) == (2, 1)
 
 
-def test_a_dry_run_changes_nothing(api, changed):
-    before, changes = answers(api), GlobalTagChange.objects.count()
-    answer = api.post(PATH, {"revision": changed, "dry_run": True}, **{"Idempotency-Key": "1"}).ok()
-    assert (answer["dry_run"], answer["changed"], answer["revision"]) == (True, True, None)
-    assert answer["detail"].startswith("Dry run, nothing was changed: payload lists attached: 0,")
-    assert answers(api) == before and GlobalTagChange.objects.count() == changes
-    assert not IdempotencyRecord.objects.exists()
-
-
 @pytest.mark.parametrize("dry_run", [True, False])
 @pytest.mark.parametrize(("status", "code"), [("locked", "global_tag_locked"), ("frozen", "global_tag_frozen")])
 def test_a_protected_tag_is_not_reverted(api, changed, status, code, dry_run):
@@ -90,17 +81,6 @@ def test_unknown_and_unreadable_revisions(api, changed):
     api.post("global-tags/unknown/revert", {"revision": 1}).error(404, "global_tag_not_found")
     GlobalTagChange.objects.filter(revision=changed).update(has_history=False)
     api.post(PATH, {"revision": changed}).error(410, "revision_pruned")
-
-
-def test_a_repeated_request_gets_the_first_response(api, changed):
-    key = {"Idempotency-Key": "7d1c"}
-    first = api.post(PATH, {"revision": changed}, **key)
-    assert first.ok()["changed"]
-    insert(api, "third", [4, 0])
-    latest = GlobalTag.objects.get().revision
-    assert api.post(PATH, {"revision": changed}, **key).content == first.content
-    assert GlobalTag.objects.get().revision == latest
-    api.post(PATH, {"revision": latest}, **key).error(409, "idempotency_key_reused")
 
 
 def test_a_key_that_was_used_for_another_tag_is_refused(api, changed):

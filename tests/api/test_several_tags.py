@@ -95,13 +95,7 @@ def test_the_parts_of_several_tags_are_those_of_a_model(api, settings, tags, mod
                 if found
             ]
         assert expected == [
-            (
-                one["payload_type"],
-                one["global_tag"],
-                [one["major_iov"], one["minor_iov"]],
-                one["since"],
-                one["until"],
-            )
+            (one["payload_type"], one["global_tag"], [one["major_iov"], one["minor_iov"]], one["since"], one["until"])
             for one in answer.ok()
         ]
 

@@ -7,14 +7,7 @@ import pytest
 from django.db import transaction
 
 from cdb_rest.history.contents import find_past, iovs_of, past_lists
-from cdb_rest.models import (
-    GlobalTag,
-    GlobalTagChange,
-    GlobalTagStatus,
-    PayloadIOV,
-    PayloadList,
-    PayloadType,
-)
+from cdb_rest.models import GlobalTag, GlobalTagChange, GlobalTagStatus, PayloadIOV, PayloadList, PayloadType
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import GlobalTagNotFoundError, RevisionPrunedError
 from cdb_rest.writes import global_tags, payload_lists

@@ -44,11 +44,7 @@ def test_the_generator_is_the_same_on_every_machine():
         ).hexdigest()[:16]
         for layout in LAYOUTS
     }
-    assert digests == {
-        "realistic": "addf49210d85e3ab",
-        "random": "d6478c1461fa1660",
-        "sequential": "4e90160bb310aa26",
-    }
+    assert digests == {"realistic": "addf49210d85e3ab", "random": "d6478c1461fa1660", "sequential": "4e90160bb310aa26"}
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -4,14 +4,7 @@ import re
 
 import pytest
 
-from cdb_rest.models import (
-    GlobalTag,
-    GlobalTagChange,
-    PayloadIOV,
-    PayloadIOVHistory,
-    PayloadList,
-    PayloadListVersion,
-)
+from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, PayloadIOVHistory, PayloadList, PayloadListVersion
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.writes import global_tags, payload_iovs
 from cdb_rest.writes.rows import interval_of

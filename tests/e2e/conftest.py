@@ -113,10 +113,7 @@ def browser():
 def small(fresh):
     """A service with two threads, in whose queue no request waits for longer than a second."""
     return fresh(
-        CDB_THREADS="2",
-        CDB_QUEUE_TIMEOUT_SECONDS="1",
-        CDB_LOCK_TIMEOUT_SECONDS="30",
-        CDB_LOOKUP_TIMEOUT_SECONDS="30",
+        CDB_THREADS="2", CDB_QUEUE_TIMEOUT_SECONDS="1", CDB_LOCK_TIMEOUT_SECONDS="30", CDB_LOOKUP_TIMEOUT_SECONDS="30"
     ).start()
 
 

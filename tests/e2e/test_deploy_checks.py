@@ -93,7 +93,3 @@ def test_settings_that_contradict_each_other_prevent_the_start(tmp_path, command
     assert found.returncode == 1 and len(found.stderr.splitlines()) == 1
     assert all(name in found.stderr for name in names), found.stderr
     assert list(tmp_path.iterdir()) == []
-
-
-def test_closed_reads_with_closed_writes_are_no_contradiction(tmp_path):
-    assert manage(tmp_path, "check", **CLOSED_READS).returncode == 0

@@ -60,10 +60,7 @@ def test_a_port_in_use_is_one_clear_line(fresh):
 
 @pytest.mark.parametrize(
     ("settings", "part"),
-    [
-        ({"SCENARIO": "huge"}, "SCENARIO must be none or one of tiny"),
-        ({"CDB_IOV_MODE": "both"}, "CDB_IOV_MODE"),
-    ],
+    [({"SCENARIO": "huge"}, "SCENARIO must be none or one of tiny"), ({"CDB_IOV_MODE": "both"}, "CDB_IOV_MODE")],
 )
 def test_a_wrong_setting_is_one_clear_line(fresh, settings, part):
     result = fresh(**settings).manage("run")

@@ -130,9 +130,6 @@ def test_what_fails_to_load_is_said(tab):
     expect(page.locator("[aria-busy]")).to_have_count(0)
 
 
-PASSWORD = "correct horse battery"
-
-
 def test_the_page_of_the_service_leads_to_its_parts(tab):
     page = tab()
     page.goto("/")
@@ -153,22 +150,6 @@ def test_an_operation_can_be_tried_out_as_it_is(tab, name):
     operation.get_by_role("button", name="Execute").click()
     expect(operation.locator(".live-responses-table tbody .response-col_status")).to_contain_text("200")
     expect(operation.locator(".live-responses-table tbody")).to_contain_text("Pixel_Alignment")
-
-
-def test_the_admin_can_be_used(tab, service):
-    page = tab()
-    service.environment |= {"DJANGO_SUPERUSER_PASSWORD": PASSWORD}
-    service.manage("createsuperuser", "--noinput", "--username", "reader", "--email", "reader@example.org")
-    page.goto("/admin/")
-    page.fill("#id_username", "reader")
-    page.fill("#id_password", PASSWORD)
-    page.click("input[type=submit]")
-    page.goto("/admin/cdb_rest/globaltagchange/")
-    expect(page.locator("#changelist")).to_be_visible()
-    page.goto("/admin/auth/user/")
-    expect(page.locator("#result_list")).to_contain_text("reader")
-    page.get_by_role("button", name="Log out").click()
-    expect(page.locator("#content")).to_contain_text("Thanks")
 
 
 def test_a_page_runs_no_inline_script(browser, service):

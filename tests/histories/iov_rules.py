@@ -7,13 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 from cdb_rest.models import GlobalTag, ListedPayloadIOV, PayloadIOV, PayloadList
-from cdb_rest.rules.errors import (
-    InvalidInputError,
-    OverlapError,
-    PayloadIOVSharedError,
-    TagFrozenError,
-    TagLimitError,
-)
+from cdb_rest.rules.errors import InvalidInputError, OverlapError, PayloadIOVSharedError, TagFrozenError, TagLimitError
 from cdb_rest.rules.moment import Interval, Moment
 from cdb_rest.writes import bulk, clearing, insertion, payload_iovs
 from tests.histories.judge import Judge, changes_closed, closed_until, errors_of, is_shared, played, refusal

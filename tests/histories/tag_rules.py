@@ -5,12 +5,7 @@ from hypothesis.stateful import rule
 
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadList
 from cdb_rest.rules.as_of import AsOf
-from cdb_rest.rules.errors import (
-    NameTakenError,
-    PayloadListNotEmptyError,
-    TagFrozenError,
-    TagLimitError,
-)
+from cdb_rest.rules.errors import NameTakenError, PayloadListNotEmptyError, TagFrozenError, TagLimitError
 from cdb_rest.rules.moment import Moment
 from cdb_rest.writes import global_tags, limits, payload_lists
 from cdb_rest.writes.reverting import revert_global_tag

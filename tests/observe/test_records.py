@@ -43,20 +43,6 @@ def test_a_request_leaves_one_record_and_another_one_for_debugging(ask, build, m
 
 
 @pytest.mark.django_db(transaction=True)
-def test_an_exception_in_a_view_is_recorded_once(ask, monkeypatch, build):
-    build.tag()
-    monkeypatch.setattr("cdb_rest.wsgi.shortcut.respond_to_lookup", lambda *_: 1 / 0)
-    service, written = ask()
-    assert service("GET", LOOKUP, HTTP_X_REQUEST_ID="job-7")[0] == 500
-    assert [record["event"] for record in written(request_id="job-7")] == [
-        "unexpected ZeroDivisionError",
-        "finished",
-    ]
-    [error] = written(logger="cdb_rest.api.base.errors")
-    assert error["exception"].splitlines()[-1].startswith("ZeroDivisionError")
-
-
-@pytest.mark.django_db(transaction=True)
 def test_no_body_header_or_query_is_recorded(ask):
     service, written = ask(CDB_LOG_LEVEL="debug")
     service(

@@ -1,15 +1,11 @@
-"""Sizes, times and numbers on command lines, and the one line that an error of a command is."""
+"""Sizes, times and numbers on command lines."""
 
 import argparse
 from datetime import UTC, datetime
 
-import psycopg2
 import pytest
-from django.core import management
 
-from cdb.management import command_line
 from cdb_rest.management.quantities import Duration, Number, Size, Time
-from cdb_rest.rules.errors import ConcurrentChangeError
 
 SECONDS = {"action": Duration, "unit": "s", "help": "it"}
 MEBIBYTES = {"action": Size, "unit": "MiB", "help": "it"}
@@ -52,21 +48,3 @@ def test_an_invalid_quantity_is_rejected(declared, wanted, texts):
         with pytest.raises(argparse.ArgumentError) as caught:
             read(text, declared)
         assert str(caught.value) == f"--amount must be {wanted} (got {text})"
-
-
-@pytest.mark.parametrize(
-    ("error", "line"),
-    [
-        (ConcurrentChangeError("Try\nagain."), "cdb: Try again."),
-        (psycopg2.errors.DiskFull("no space\nleft"), "cdb: database error: no space left (--traceback"),
-        (psycopg2.errors.UndefinedTable("no table"), "cdb: database error: its tables do not exist"),
-    ],
-)
-def test_an_error_is_one_line(monkeypatch, capsys, error, line):
-    def fail(arguments):
-        raise error
-
-    monkeypatch.setattr(management, "execute_from_command_line", fail)
-    assert command_line.main(["manage.py", "help"]) == 1
-    printed = capsys.readouterr().err
-    assert printed.startswith(line) and printed.count("\n") == 1

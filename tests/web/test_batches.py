@@ -34,10 +34,7 @@ def rows_of(page):
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
-        (
-            "/tags/new/coverage?since=1,0&until=9,0&required=Gain,Else",
-            ["Gain", "Pede stal", "Else"],
-        ),
+        ("/tags/new/coverage?since=1,0&until=9,0&required=Gain,Else", ["Gain", "Pede stal", "Else"]),
         ("/compare?a=old&b=new", ["Align", "Noise", "Pede stal", "Time"]),
     ],
 )
