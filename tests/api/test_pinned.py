@@ -108,16 +108,19 @@ def test_what_does_not_belong_to_a_tag_is_the_present(api, stack, tag, path):
         ("tag@yesterday", "pt", 400, "invalid_input", "neither a revision nor a time"),
         ("tag@99999999999999999999", LOOKUP, 400, "invalid_input", "neither a revision nor a time"),
         ("tag", LOOKUP, 404, "not_pinned", "/pin/<tag>@<revision>/"),
-        *(
-            ("tag@2", path.replace("<str:name>", "tag"), 404, "not_pinned", "which serves payloadiovs/")
-            for route in ROUTES
-            for path in (*route.paths, "")
-            if not (path and route.pin)
-        ),
     ],
 )
 def test_refusals(stack, tag, state, path, status, code, detail):
     GlobalTagChange.objects.filter(revision=1).update(has_history=False)
+    check_refused(stack, state, path, status, code, detail)
+
+
+def test_other_routes_are_not_pinned(stack, tag):
+    for path in ["", *(path for route in ROUTES for path in route.paths if not route.pin)]:
+        check_refused(stack, "tag@2", path.replace("<str:name>", "tag"), 404, "not_pinned", "which serves payloadiovs/")
+
+
+def check_refused(stack, state, path, status, code, detail):
     found = stack.get(f"/pin/{state}{PREFIX}{path}")
     assert detail in found.error(status, code)["detail"]
     assert found.headers["Cache-Control"] == "no-store"
@@ -126,11 +129,11 @@ def test_refusals(stack, tag, state, path, status, code, detail):
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
-@pytest.mark.parametrize("path", [LOOKUP, "globalTags", "gt", "pt", "deleteGlobalTag/tag", "nothing"])
-def test_writes_are_refused(stack, tag, method, path):
-    found = stack(method, f"/pin/tag@2{PREFIX}{path}", {"name": "new", "status": "unlocked"})
-    found.error(405, "pinned_address")
-    assert found.headers["Allow"] == "GET, HEAD, OPTIONS"
+def test_writes_are_refused(stack, tag, method):
+    for path in (LOOKUP, "globalTags", "gt", "pt", "deleteGlobalTag/tag", "nothing"):
+        found = stack(method, f"/pin/tag@2{PREFIX}{path}", {"name": "new", "status": "unlocked"})
+        found.error(405, "pinned_address")
+        assert found.headers["Allow"] == "GET, HEAD, OPTIONS"
 
 
 @pytest.mark.parametrize("name", ["old@tag", "a b+c", "Ösel", "50%", "a?b#c", "@"])
