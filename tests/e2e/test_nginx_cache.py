@@ -20,7 +20,7 @@ from cdb.processes import templates
 from deploy.cluster.local import status as status_of
 from loadtests.service import becomes_true, free_port, started
 from tests.e2e.clients import PREFIX, ask
-from tests.e2e.service import JobClient, Service
+from tests.e2e.service import JobClient, Service, raw
 from tests.e2e.test_metrics import Metrics, eventually
 from tests.programs import find, require
 
@@ -205,6 +205,14 @@ def varnish(served):
     require("varnishd")
     with in_front("varnishd", served) as front:
         yield front
+
+
+@pytest.mark.parametrize("host", ["served", "squid", "varnish"])
+def test_a_name_that_is_not_escaped_never_means_another_one(host, request):
+    host = request.getfixturevalue(host)
+    for path in (b"globalTag/ti ny?light", b"payloadiovs/?gtName=ti ny&majorIOV=5&minorIOV=0"):
+        answer = raw(host.port, b"GET /api/cdb_rest/%s HTTP/1.1\r\nHost: localhost\r\n\r\n" % path)
+        assert answer[0] in (400, 404), answer
 
 
 @pytest.mark.parametrize(("host", "exact"), [("service", 304), ("served", 304), ("squid", 304), ("varnish", 200)])
