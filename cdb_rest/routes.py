@@ -100,7 +100,7 @@ ROUTES = (
         reads_by_post={'{"gtName": "tag0", "moments": [[1, 0]]}': 10},
     ),
     Route(
-        "lookup.IOVLookupView", ("payloadiovs_orm_max/", "payloadiovs_orm_orderby/"), pool=Pool.HEAVY, queries={MOMENT: 6},
+        "lookup.IOVLookupView", ("payloadiovs_orm_max/", "payloadiovs_orm_orderby/"), queries={MOMENT: 6},
     ),
     Route(
         "global_tags.GlobalTagCollectionView", ("global-tags",),

@@ -140,13 +140,24 @@ DEALLOCATE explained_lookup
 -- name: replication_position
 -- The identity of the database, the position of the primary's WAL in bytes, the number of its physical replication slots, and the least
 -- position up to which their standbys have all WAL: one row. On a standby, identity and position are null. No parameters.
+-- Where nothing follows the header of a page (40 bytes in the first one of a file, 24 in the others), the position is that of the page,
+-- because standbys report no more. So it is after a switch to a new file of WAL, and while the primary is idle, it stays so.
 -- A slot without restart_lsn belongs to a standby that never came or is too far behind, so it has no WAL for certain.
 SELECT cdb_database_identity(),
-    CASE WHEN NOT pg_is_in_recovery() THEN (pg_current_wal_insert_lsn() - '0/0')::bigint END,
-    count(*),
-    coalesce(min(coalesce(restart_lsn, '0/0') - '0/0'), 0)::bigint
-FROM pg_replication_slots
-WHERE slot_type = 'physical'
+    CASE
+        WHEN pg_is_in_recovery() THEN NULL
+        WHEN inserted % pg_size_bytes(current_setting('wal_segment_size')) = 40 THEN inserted - 40
+        WHEN inserted % current_setting('wal_block_size')::bigint = 24 THEN inserted - 24
+        ELSE inserted
+    END,
+    slots, reached
+FROM (
+    SELECT CASE WHEN NOT pg_is_in_recovery() THEN (pg_current_wal_insert_lsn() - '0/0')::bigint END AS inserted,
+        count(*) AS slots,
+        coalesce(min(coalesce(restart_lsn, '0/0') - '0/0'), 0)::bigint AS reached
+    FROM pg_replication_slots
+    WHERE slot_type = 'physical'
+) AS position
 
 
 -- name: standbys_without_slot

@@ -22,10 +22,13 @@ sub vcl_init {
 
 sub vcl_recv {
     set req.backend_hint = hosts.backend();
-    # The hosts decide whether a request is valid, also one with a body, which would be lost here.
-    if (req.http.Content-Length || req.http.Transfer-Encoding) {
+    # The hosts decide whether a request is valid, also one with a body or a precondition, which would be lost here.
+    if (req.http.Content-Length || req.http.Transfer-Encoding || req.http.If-Match || req.http.If-Unmodified-Since) {
         return (pass);
     }
+    # Varnish answers 304 to every If-Modified-Since that is later than its response, although a failover or a restoration may have
+    # lost the later state. With an ETag the time does not count; without one, the client gets the whole response.
+    unset req.http.If-Modified-Since;
 }
 
 sub vcl_backend_response {

@@ -12,6 +12,9 @@ from tests.e2e.test_metrics import eventually
 LOOKUP = "payloadiovs/?gtName={}&majorIOV=9000000&minorIOV=0"
 TAGS = ["fresh", *(f"fresh{number}" for number in range(5))]
 MUST_ASK = "public, no-cache"
+# Whether the standby has all WAL, and whether nothing follows the header of the newest file of WAL.
+IDLE = """SELECT ARRAY[restart_lsn >= pg_current_wal_flush_lsn(),
+    (pg_walfile_name_offset(pg_current_wal_insert_lsn())).file_offset = 40] FROM pg_replication_slots"""
 
 
 @pytest.fixture
@@ -157,3 +160,20 @@ def test_a_switchover_changes_no_tag_and_a_standby_without_a_slot_is_named(faili
         after = revisions(service)
         assert after.pop("fresh") > before.pop("fresh") + 1000
         assert after == before
+
+
+def test_a_frozen_tag_is_immutable_while_an_idle_primary_has_begun_a_new_file_of_wal(failing_over, new_directory):
+    settings = {"DATABASE_URL": failing_over.url, "CDB_REPLICATION_SLOTS": "1"}
+    with Service(new_directory() / "data", **settings).running() as service:
+        for number in range(10):
+            create(service, f"idle{number}")
+            freeze(service, f"idle{number}")
+            # What PostgreSQL does after archive_timeout.
+            failing_over.value("SELECT pg_switch_wal()")
+            failing_over.standby.wait_until_caught_up()
+            eventually(lambda: failing_over.value(IDLE)[0], True)
+            permissions = [permission(service, f"{PREFIX}globalTag/idle{number}?light") for _ in range(3)]
+            if failing_over.value(IDLE) == [True, True]:
+                assert "immutable" in permissions[-1]
+                return
+    pytest.fail("the primary was never idle")

@@ -7,6 +7,7 @@ import re
 import socket
 import subprocess
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from html import unescape
 from urllib.parse import quote
 
@@ -298,6 +299,12 @@ def routes():
                 yield from ((route, path, "", "heavy"), (route, path, "page=1", "reads"))
             else:
                 yield route, path, "", route.pool
+
+
+def test_old_clients_at_one_address_look_up_iovs_at_the_same_time(served):
+    target = f"{PREFIX}payloadiovs_orm_max/?gtName=tiny&majorIOV=5&minorIOV=0"
+    with ThreadPoolExecutor(20) as pool:
+        assert {status for status, _, _ in pool.map(lambda _: ask(served, "GET", target), range(60))} == {200}
 
 
 def test_each_route_goes_where_it_should(served, log):

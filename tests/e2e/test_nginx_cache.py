@@ -4,17 +4,25 @@ import contextlib
 import http.client
 import json
 import signal
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from django.utils.http import http_date, parse_http_date
 
+from cdb.processes import templates
+from deploy.cluster.local import status as status_of
+from loadtests.service import becomes_true, free_port, started
 from tests.e2e.clients import PREFIX, ask
-from tests.e2e.service import JobClient, Service
+from tests.e2e.service import JobClient, Service, raw
 from tests.e2e.test_metrics import Metrics, eventually
+from tests.programs import find, require
 
 UNLOCKED = f"{PREFIX}payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0"
 
@@ -155,12 +163,64 @@ def test_without_granian_frozen_answers_go_on_and_others_are_504(own):
     eventually(lambda: ask(own, "GET", UNLOCKED)[0], 200)
 
 
-@pytest.mark.parametrize("host", ["service", "served"])
-def test_a_time_of_last_modification_counts_only_if_it_is_exactly_that_of_the_response(host, request):
+class Front(NamedTuple):
+    """A cache in front of a service."""
+
+    port: int
+
+
+@contextlib.contextmanager
+def in_front(cache, service):
+    """Squid or Varnish, with its configuration in deploy/cache, in front of a service."""
+    port, address = free_port(), f"127.0.0.1 parent {service.port} 0 no-query no-digest originserver"
+    # The account of the cache reads and writes here.
+    with tempfile.TemporaryDirectory(prefix="cdb-front-") as directory:
+        Path(directory).chmod(0o777)
+        values = {
+            "LISTEN": f"127.0.0.1:{port}", "SITE": "127.0.0.1", "PEERS": f"cache_peer {address}", "COLLAPSED": "off",
+            "DIRECTORY": directory, "NAME": "front", "DIRECTOR": "hosts.add_backend(a);",
+            "BACKENDS": f'backend a {{ .host = "127.0.0.1"; .port = "{service.port}"; .probe = ready; }}',
+        }  # fmt: skip
+        file = Path(directory) / "configuration"
+        file.write_text(templates.fill({"squid": "cache/squid.conf", "varnishd": "cache/varnish.vcl"}[cache], values))
+        words = {
+            "squid": ["-N", "-n", f"front{port}", "-f", file],
+            "varnishd": ["-F", "-n", f"{directory}/work", "-a", f"127.0.0.1:{port}", "-f", file],
+        }
+        with started([find(cache), *map(str, words[cache])], None, subprocess.DEVNULL):
+            front = Front(port)
+            assert becomes_true(lambda: status_of(port, "/health/ready") == 200, 60)
+            yield front
+
+
+@pytest.fixture
+def squid(served):
+    require("squid")
+    with in_front("squid", served) as front:
+        yield front
+
+
+@pytest.fixture
+def varnish(served):
+    require("varnishd")
+    with in_front("varnishd", served) as front:
+        yield front
+
+
+@pytest.mark.parametrize("host", ["served", "squid", "varnish"])
+def test_a_name_that_is_not_escaped_never_means_another_one(host, request):
+    host = request.getfixturevalue(host)
+    for path in (b"globalTag/ti ny?light", b"payloadiovs/?gtName=ti ny&majorIOV=5&minorIOV=0"):
+        answer = raw(host.port, b"GET /api/cdb_rest/%s HTTP/1.1\r\nHost: localhost\r\n\r\n" % path)
+        assert answer[0] in (400, 404), answer
+
+
+@pytest.mark.parametrize(("host", "exact"), [("service", 304), ("served", 304), ("squid", 304), ("varnish", 200)])
+def test_a_time_of_last_modification_counts_only_if_it_is_exactly_that_of_the_response(host, exact, request):
     host = request.getfixturevalue(host)
     eventually(lambda: "Last-Modified" in ask(host, "GET", UNLOCKED)[1], True)
     modified = parse_http_date(ask(host, "GET", UNLOCKED)[1]["Last-Modified"])
-    for header, same, different in (("If-Modified-Since", 304, 200), ("If-Unmodified-Since", 200, 412)):
+    for header, same, different in (("If-Modified-Since", exact, 200), ("If-Unmodified-Since", 200, 412)):
         for seconds in (-86_400, -1, 0, 1, 86_400):
             status = ask(host, "GET", UNLOCKED, **{header: http_date(modified + seconds)})[0]
             assert status == (different if seconds else same), (header, seconds)
