@@ -1,12 +1,14 @@
 """`make cluster`: all hosts of a cluster on this machine, until Ctrl-C or SIGTERM.
 
-Three PostgreSQL under Patroni with three etcd, two hosts of the service (`make serve`), each with HAProxy, and two levels of
-Squid. The configuration is that of real hosts, filled in with addresses of 127.0.0.1: docs/cluster.md.
+Three PostgreSQL under Patroni with three etcd, two hosts of the service (`make serve`), each with HAProxy, two levels of
+Squid, and Varnish if it is installed. The configuration is that of real hosts, filled in with addresses of 127.0.0.1:
+docs/cluster.md.
 """
 
 import argparse
 import contextlib
 import http.client
+import itertools
 import os
 import pwd
 import resource
@@ -28,7 +30,7 @@ from cdb.processes import directories, machine, templates
 from cdb.processes.parent import ENDING, starting_child
 
 SERVERS, HOSTS, ETCDS = ("pg1", "pg2", "pg3"), ("a", "b"), ("etcd1", "etcd2", "etcd3")
-PROGRAMS = {"patroni": "patroni", "etcd": "etcd-server", "haproxy": "haproxy", "squid": "squid", "nginx": "nginx-light"}
+PACKAGES = {"patroni": "patroni", "etcd": "etcd-server", "haproxy": "haproxy", "squid": "squid", "nginx": "nginx-light"}
 POSTGRESQL = "postgresql-15"
 ADMIN_PATHS = "/usr/local/sbin:/usr/sbin:/sbin"
 START_SECONDS, STOP_SECONDS = 180, 90
@@ -49,12 +51,18 @@ class Cluster:
         self.patroni = {name: port + 21 + place for place, name in enumerate(SERVERS)}
         self.etcd = {name: port + 31 + place for place, name in enumerate(ETCDS)}
         self.etcd_peers = {name: port + 41 + place for place, name in enumerate(ETCDS)}
+        self.varnish = port + 6 if _find("varnishd") else None
+
+    @property
+    def front(self) -> list[int]:
+        """The ports at which clients reach the service."""
+        return [*self.hosts.values(), self.site, *([self.varnish] if self.varnish else [])]
 
     @property
     def ports(self) -> list[int]:
         """All ports."""
-        groups = (self.hosts, self.primary, self.postgresql, self.patroni, self.etcd, self.etcd_peers)
-        return [self.site, self.central, *(port for group in groups for port in group.values())]
+        groups = (self.primary, self.postgresql, self.patroni, self.etcd, self.etcd_peers)
+        return [*self.front, self.central, *(port for group in groups for port in group.values())]
 
     def database_url(self, host: str) -> str:
         """The DATABASE_URL of a host: its HAProxy, which leads to the primary."""
@@ -72,17 +80,12 @@ class Cluster:
         """Write the configuration of all programs. Raises `ConfigurationError` if one is not installed."""
         self.directory.mkdir(parents=True, exist_ok=True)
         binaries.allow_traversal(self.directory)
-        programs = [
-            *self._etcd(),
-            *self._postgresql(is_asynchronous=is_asynchronous),
-            *self._services(),
-            *self._squids(),
-        ]
+        sections = [self._etcd(), self._postgresql(is_asynchronous), self._services(), self._squids(), self._varnish()]
         values = {
             "USER": "root" if os.geteuid() == 0 else "",
             "ROOT": ROOT,
             "DIRECTORY": self.directory,
-            "PROGRAMS": "\n".join(programs),
+            "PROGRAMS": "\n".join(itertools.chain(*sections)),
         }
         text = templates.fill("cluster/supervisord.conf", values)
         templates.write(self.directory / "supervisord.conf", text.replace("user = \n", ""))
@@ -91,19 +94,15 @@ class Cluster:
         members = ",".join(f"{name}=http://127.0.0.1:{port}" for name, port in self.etcd_peers.items())
         for name, port in self.etcd.items():
             client, peer = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{self.etcd_peers[name]}"
-            yield self._program(
-                name,
-                [
-                    *(_path("etcd"), "--name", name, "--data-dir", str(self._private(name, "postgres"))),
-                    *("--listen-client-urls", client, "--advertise-client-urls", client),
-                    *("--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer),
-                    *("--initial-cluster", members, "--log-level", "warn"),
-                ],
-                priority=10,
-                account="postgres",
-            )
+            command = [
+                *(_path("etcd"), "--name", name, "--data-dir", self._private(name, "postgres")),
+                *("--listen-client-urls", client, "--advertise-client-urls", client),
+                *("--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer),
+                *("--initial-cluster", members, "--log-level", "warn"),
+            ]
+            yield self._program(name, 10, command, account="postgres")
 
-    def _postgresql(self, *, is_asynchronous: bool) -> Iterator[str]:
+    def _postgresql(self, is_asynchronous: bool) -> Iterator[str]:
         found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
         if not found:
             raise ConfigurationError(f"PostgreSQL is missing; on Debian or Ubuntu: apt-get install {POSTGRESQL}")
@@ -112,31 +111,28 @@ class Cluster:
         create.chmod(0o755)
         for name, port in self.postgresql.items():
             directory = self._private(name, "postgres")
-            text = templates.fill(
-                "cluster/patroni.yml",
-                {
-                    "NAME": name,
-                    "ADDRESS": "127.0.0.1",
-                    "PORT": port,
-                    "REST_PORT": self.patroni[name],
-                    "ETCD": ",".join(f"127.0.0.1:{port}" for port in self.etcd.values()),
-                    "NETWORK": "127.0.0.1/32",
-                    "DATA": directory / "data",
-                    "DIRECTORY": directory,
-                    "BINARIES": found[-1].parent,
-                    "CREATE_DATABASE": create,
-                    "SUPERUSER_PASSWORD": self.secret("superuser-password"),
-                    "REPLICATION_PASSWORD": self.secret("replication-password"),
-                },
-            )
+            values = {
+                "NAME": name,
+                "ADDRESS": "127.0.0.1",
+                "PORT": port,
+                "REST_PORT": self.patroni[name],
+                "ETCD": ",".join(f"127.0.0.1:{port}" for port in self.etcd.values()),
+                "NETWORK": "127.0.0.1/32",
+                "DATA": directory / "data",
+                "DIRECTORY": directory,
+                "BINARIES": found[-1].parent,
+                "CREATE_DATABASE": create,
+                "SUPERUSER_PASSWORD": self.secret("superuser-password"),
+                "REPLICATION_PASSWORD": self.secret("replication-password"),
+            }
+            text = templates.fill("cluster/patroni.yml", values)
             if is_asynchronous:
                 text = text.replace("synchronous_mode: true", "synchronous_mode: false")
-            configuration = directory / "patroni.yml"
-            templates.write(configuration, text)
-            _give(configuration, "postgres")
+            configuration = _write(directory / "patroni.yml", text, "postgres")
             environment = {"DATABASE_PASSWORD": self.secret("cdb-password")}
-            command = [_path("patroni"), str(configuration)]
-            yield self._program(name, command, priority=20, account="postgres", environment=environment)
+            yield self._program(
+                name, 20, [_path("patroni"), configuration], account="postgres", environment=environment
+            )
 
     def _services(self) -> Iterator[str]:
         checks = [
@@ -145,13 +141,9 @@ class Cluster:
         for name, port in self.hosts.items():
             directory = self.directory / f"host-{name}"
             directory.mkdir(exist_ok=True)
-            proxy = templates.fill(
-                "cluster/haproxy.cfg",
-                {"LISTEN": f"127.0.0.1:{self.primary[name]}", "SERVERS": "\n    ".join(checks)},
-            )
-            templates.write(directory / "haproxy.cfg", proxy)
-            command = [_path("haproxy"), "-db", "-f", str(directory / "haproxy.cfg")]
-            yield self._program(f"haproxy-{name}", command, priority=30)
+            values = {"LISTEN": f"127.0.0.1:{self.primary[name]}", "SERVERS": "\n    ".join(checks)}
+            configuration = _write(directory / "haproxy.cfg", templates.fill("cluster/haproxy.cfg", values))
+            yield self._program(f"haproxy-{name}", 30, [_path("haproxy"), "-db", "-f", configuration])
             url = self.database_url(name)
             # A migration needs the primary, which does not exist at once.
             wait = f"until {shlex.quote(binaries.path_of('pg_isready'))} -q -d {shlex.quote(url)}; do sleep 1; done"
@@ -165,7 +157,7 @@ class Cluster:
                 "DATABASE_URL": url,
                 "PORT": str(port),
             }
-            yield self._program(f"host-{name}", ["sh", "-c", script], priority=40, environment=environment)
+            yield self._program(f"host-{name}", 40, ["sh", "-c", script], environment=environment)
 
     def _squids(self) -> Iterator[str]:
         options = "0 no-query no-digest no-netdb-exchange connect-timeout=2"
@@ -176,21 +168,32 @@ class Cluster:
         central = [f"cache_peer 127.0.0.1 parent {self.central} {options} default name=central"]
         for name, port, peers in (("squid-central", self.central, hosts), ("squid-site", self.site, central)):
             directory = self._private(name, "proxy")
-            text = templates.fill(
-                "cache/squid.conf",
-                {
-                    "LISTEN": f"127.0.0.1:{port}",
-                    "SITE": "127.0.0.1",
-                    "PEERS": "\n".join(peers),
-                    "COLLAPSED": os.environ.get("COLLAPSED", "off"),
-                    "DIRECTORY": directory,
-                    "NAME": name,
-                },
-            )
-            templates.write(directory / "squid.conf", text)
-            _give(directory / "squid.conf", "proxy")
-            command = [_path("squid"), "-N", "-n", name.replace("-", ""), "-f", str(directory / "squid.conf")]
-            yield self._program(name, command, priority=50, account="proxy")
+            values = {
+                "LISTEN": f"127.0.0.1:{port}",
+                "SITE": "127.0.0.1",
+                "PEERS": "\n".join(peers),
+                "COLLAPSED": os.environ.get("COLLAPSED", "off"),
+                "DIRECTORY": directory,
+                "NAME": name,
+            }
+            configuration = _write(directory / "squid.conf", templates.fill("cache/squid.conf", values), "proxy")
+            command = [_path("squid"), "-N", "-n", name.replace("-", ""), "-f", configuration]
+            yield self._program(name, 50, command, account="proxy")
+
+    def _varnish(self) -> Iterator[str]:
+        if not self.varnish:
+            return
+        backend = 'backend {} {{ .host = "127.0.0.1"; .port = "{}"; .probe = ready; .connect_timeout = 2s; }}'
+        values = {
+            "BACKENDS": "\n".join(backend.format(*host) for host in self.hosts.items()),
+            "DIRECTOR": "\n    ".join(f"hosts.add_backend({name});" for name in self.hosts),
+        }
+        configuration = _write(self.directory / "varnish.vcl", templates.fill("cache/varnish.vcl", values))
+        # Varnish reads it with an account of its own.
+        configuration.chmod(0o644)
+        listen = ("-a", f"127.0.0.1:{self.varnish}", "-s", "malloc,256m")
+        command = [_path("varnishd"), "-F", "-n", self.directory / "varnish", "-f", configuration, *listen]
+        yield self._program("varnish", 50, command)
 
     def _private(self, name: str, account: str) -> Path:
         """A directory that only the account can read, or that of this process if it is not root."""
@@ -201,9 +204,9 @@ class Cluster:
     def _program(
         self,
         name: str,
-        command: Sequence[str],
-        *,
         priority: int,
+        command: Sequence[str | Path],
+        *,
         account: str = "",
         environment: dict[str, str] | None = None,
     ) -> str:
@@ -211,7 +214,7 @@ class Cluster:
         setpriv = ["setpriv", "--pdeathsig", "TERM", "--"] if shutil.which("setpriv") else []
         lines = [
             f"[program:{name}]",
-            f"command = {shlex.join([*setpriv, *command])}",
+            f"command = {shlex.join(map(str, [*setpriv, *command]))}",
             f"priority = {priority}",
             "autorestart = true",
             "startretries = 20",
@@ -227,17 +230,22 @@ class Cluster:
         return "\n".join(line.replace("%", "%%") for line in lines) + "\n"
 
 
+def _find(program: str) -> str | None:
+    return shutil.which(program) or shutil.which(program, path=ADMIN_PATHS)
+
+
 def _path(program: str) -> str:
-    found = shutil.which(program) or shutil.which(program, path=ADMIN_PATHS)
-    if found is None:
-        raise ConfigurationError(f"{program} is missing; on Debian or Ubuntu: apt-get install {PROGRAMS[program]}")
+    if (found := _find(program)) is None:
+        raise ConfigurationError(f"{program} is missing; on Debian or Ubuntu: apt-get install {PACKAGES[program]}")
     return found
 
 
-def _give(path: Path, account: str) -> None:
-    if os.geteuid() == 0:
-        owner = pwd.getpwnam(account)
-        os.chown(path, owner.pw_uid, owner.pw_gid)
+def _write(path: Path, text: str, account: str = "") -> Path:
+    """Write a file that only the account can read, or that of this process if it is not root."""
+    templates.write(path, text)
+    if account and os.geteuid() == 0:
+        shutil.chown(path, account, pwd.getpwnam(account).pw_gid)
+    return path
 
 
 def status(port: int, path: str) -> int:
@@ -270,7 +278,7 @@ def run(cluster: Cluster) -> NoReturn:
         for what, is_ready in (
             ("A primary", lambda: primary(cluster) is not None),
             ("Both hosts", lambda: all(status(port, "/health/ready") == 200 for port in cluster.hosts.values())),
-            ("Both Squids", lambda: status(cluster.site, "/health/ready") == 200),
+            ("The caches", lambda: all(status(port, "/health/ready") == 200 for port in cluster.front)),
         ):
             deadline = time.monotonic() + START_SECONDS
             while not is_ready():
@@ -299,6 +307,7 @@ def instructions(cluster: Cluster) -> list[str]:
     hosts = ", ".join(f"http://127.0.0.1:{port}" for port in cluster.hosts.values())
     return [
         f"Jobs: http://127.0.0.1:{cluster.site} (Squid of a site), behind it http://127.0.0.1:{cluster.central} (central Squid)",
+        *([f"Varnish: http://127.0.0.1:{cluster.varnish}"] if cluster.varnish else []),
         f"Hosts of the service: {hosts}",
         f"PostgreSQL, always the primary: 127.0.0.1:{cluster.primary['a']} (HAProxy)",
         f"Try:  curl -i 'http://127.0.0.1:{cluster.site}/{lookup}'",
