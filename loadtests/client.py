@@ -55,6 +55,7 @@ class Client:
 
     def __init__(self, host: str, *, keep_alive: bool = True, timeout: float = TIMEOUT_SECONDS) -> None:
         self.reconnected = 0
+        self.host = host
         self._address = urlsplit(host)
         self._keep_alive = keep_alive
         self._timeout = timeout
@@ -114,10 +115,19 @@ class Client:
 
 
 class Addresses:
-    """A client of one service with several addresses: after a request without an answer it turns to the next one."""
+    """A client of one service with several addresses: after a request without a response it turns to the next one.
 
-    def __init__(self, clients: Sequence[Client]) -> None:
+    If it `stores` responses, it revalidates them like a browser, and takes a stored response for a 304.
+    """
+
+    def __init__(self, clients: Sequence[Client], *, stores: bool = False) -> None:
         self._clients = deque(clients)
+        self._stores, self._stored = stores, dict[str, Response]()
+
+    @property
+    def host(self) -> str:
+        """The address of the next request."""
+        return self._clients[0].host
 
     @property
     def reconnected(self) -> int:
@@ -126,6 +136,9 @@ class Addresses:
 
     def request(self, method: str, path: str, body: Any = None, **headers: str) -> Response:
         """Send a request, as `Client.request` does."""
+        stored = self._stored.get(path)
+        if stored and method == "GET":
+            headers["If-None-Match"] = stored.headers["etag"]
         try:
             response = self._clients[0].request(method, path, body, **headers)
         except DroppedError:
@@ -133,6 +146,10 @@ class Addresses:
             raise
         if response.status >= 500:
             self._clients.rotate(-1)
+        if stored and response.status == 304:
+            return stored
+        if self._stores and response.status == 200 and "etag" in response.headers:
+            self._stored[path] = response
         return response
 
 

@@ -125,18 +125,20 @@ def main(arguments: Sequence[str]) -> int:
         data = Path(tempfile.mkdtemp(prefix="service-", dir=directory))
         data.chmod(0o711)
         with cluster.running(data) if options.cluster else _service(data) as place:
-            _play_all(chosen, place, seconds, played)
+            play_all(chosen, place, seconds, played)
     except ServiceError as error:
         print(f"chaos: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return INTERRUPTED
     finally:
-        _write(directory, played, seconds)
+        short = f"Too short for a verdict: the faults lasted {seconds:g} s instead of {FREEZE_SECONDS:g} s."
+        write(directory, played, short if seconds < FREEZE_SECONDS else "")
     return 0 if all(fault_played.is_good for fault_played in played) else 1
 
 
-def _write(directory: Path, played: Sequence[Played], seconds: float) -> None:
+def write(directory: Path, played: Sequence[Played], note: str = "") -> None:
+    """Print and write the report, with a note at its beginning, if anything was played."""
     if not played:
         return
     table = pandas.DataFrame([fault_played.cells for fault_played in played])
@@ -145,14 +147,13 @@ def _write(directory: Path, played: Sequence[Played], seconds: float) -> None:
         f"acknowledged writes lost {table['lost'].sum()}"
     )
     texts = [
+        *filter(None, [note]),
         EXPLANATION,
         *(
             f"{fault_played.fault.name}: {fault_played.fault.what}, until {fault_played.fault.since}"
             for fault_played in played
         ),
     ]
-    if seconds < FREEZE_SECONDS:
-        texts.insert(0, f"Too short for a verdict: the faults lasted {seconds:g} s instead of {FREEZE_SECONDS:g} s.")
     path = report.write(
         directory,
         "Faults under load",
@@ -162,7 +163,7 @@ def _write(directory: Path, played: Sequence[Played], seconds: float) -> None:
         texts=texts,
         plots={fault_played.fault.name: fault_played.plot() for fault_played in played if fault_played.log.records},
     )
-    print(f"\n{table.to_string(index=False)}\n{texts[0] if seconds < FREEZE_SECONDS else ''}\n{text}.\n{path}")
+    print(f"\n{table.to_string(index=False)}\n{note}\n{text}.\n{path}")
 
 
 @contextlib.contextmanager
@@ -176,7 +177,7 @@ def _service(data: Path) -> Iterator[Place]:
         kill(usage.processes_in(data / "postgres" / "data"))
 
 
-def _play_all(chosen: list[Fault], place: Place, seconds: float, played: list[Played]) -> None:
+def play_all(chosen: list[Fault], place: Place, seconds: float, played: list[Played]) -> None:
     """Inject faults into one service, and append the results to `played`."""
     frozen = prepare(place)
     for number, fault in enumerate(chosen):
@@ -200,7 +201,7 @@ def play(fault: Fault, place: Place, frozen: FrozenTag, number: int, seconds: fl
     scene, log = Scene(place.hosts, frozen, _written_tag(service, f"written{number:03d}"), None), Log()
     writers = [(clients.write, writer, WRITE_PAUSE_SECONDS) for writer in range(WRITERS)]
     # Several, because each waits for what fails.
-    freezers = [(clients.freeze, number, NESTED_PAUSE_SECONDS) for number in range(FREEZERS)]
+    freezers = [(clients.change, number, NESTED_PAUSE_SECONDS) for number in range(FREEZERS)]
     processes = ClientProcesses(
         scene,
         [

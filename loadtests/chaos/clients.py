@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import count
+from itertools import count, product
 from multiprocessing.connection import Connection
 from typing import Any
 from urllib.parse import urlsplit
@@ -45,12 +45,12 @@ class Scene:
     written: WrittenTag
     over: Any
 
-    def client(self, number: int = 0, *, keep_alive: bool = False) -> Addresses:
+    def client(self, number: int = 0, *, keep_alive: bool = False, stores: bool = False) -> Addresses:
         """An HTTP client of the service; those with different numbers begin with different addresses."""
         timeout = TIMEOUT_SECONDS if len(self.hosts) == 1 else TURN_SECONDS
         clients = deque(Client(host, keep_alive=keep_alive, timeout=timeout) for host in self.hosts)
         clients.rotate(number)
-        return Addresses(clients)
+        return Addresses(clients, stores=stores)
 
     def connect(self, timeout: float = 10) -> socket.socket:
         """A TCP connection to the service."""
@@ -71,8 +71,11 @@ def run(loop: Loop, scene: Scene, log: Log, number: int, pause: float) -> None:
 
 
 def read(scene: Scene, log: Log, number: int) -> Iterator[None]:
-    """Send lookups and requests for the list of tags; every second reader uses one connection for all."""
-    client = scene.client(number, keep_alive=bool(number % 2))
+    """Send lookups and requests for the list of tags.
+
+    Every second reader uses one connection for all requests, and every third one revalidates the responses that it has.
+    """
+    client = scene.client(number, keep_alive=bool(number % 2), stores=number % 3 == 0)
     while True:
         path, check = _random_request(scene)
         log.add(client, "GET", path, check=check)
@@ -89,7 +92,7 @@ def _random_request(scene: Scene) -> tuple[str, Callable[[Response], str | None]
         path, moment = scene.frozen.random_lookup()
         return path, partial(scene.frozen.check, moment)
     # The latest rows, or earlier ones, which do not change any more.
-    major = random.choice([2**31, random.randint(0, max(0, *seen.acknowledged))])
+    major = random.choice([2**31, random.randint(0, max(0, *seen.newest))])
     return scene.written.path(major), partial(scene.written.check, major, seen)
 
 
@@ -127,34 +130,41 @@ def _acknowledged(log: Log, client: Addresses, *request: Any) -> Iterator[None]:
         yield
 
 
-def freeze(scene: Scene, log: Log, number: int) -> Iterator[None]:
-    """Create a tag, freeze it, and then read it through each address; no response may give it as it was before."""
-    client, each = scene.client(number), [Client(host, timeout=TURN_SECONDS) for host in scene.hosts]
+def change(scene: Scene, log: Log, number: int) -> Iterator[None]:
+    """Create and delete a tag, and create and freeze another one; read it through each address after each write."""
+    client, each, written = (
+        scene.client(number),
+        [Client(host, timeout=TURN_SECONDS) for host in scene.hosts],
+        scene.written,
+    )
     for place in count():
-        while scene.written.paused[0]:
+        while written.paused[0]:
             yield
-        name = scene.written.frozen_tag(number, place)
-        row = insert_body(name, scene.written.payload_type(number), 0, (0, 0))
-
-        def check(response: Response, row: Any = row) -> str | None:
-            return None if response.json == [row_of(row)] else f"{STALE}: {response.json}"
-
-        def check_status(response: Response) -> str | None:
-            return None if response.json["status"] == "frozen" else f"{STALE}: {response.json}"
-
-        yield from _acknowledged(log, client, "POST", "gt", {"name": name, "status": "unlocked"})
-        for address in each:
-            log.add(address, "GET", lookup_path(name, (0, 0)))
-        yield from _acknowledged(log, client, "POST", "payload-iovs/insert", row)
-        for address in each:
-            log.add(address, "GET", lookup_path(name, (0, 0)), check=check)
+        deleted, frozen = f"{written.name}-{number}", written.frozen_tag(number, place)
+        first, last = (insert_body(tag, written.payload_type(number), place, (0, 0)) for tag in (deleted, frozen))
+        for tag, request, status, rows in (
+            (deleted, ("POST", "gt", {"name": deleted, "status": "unlocked"}), "unlocked", []),
+            (deleted, ("POST", "payload-iovs/insert", first), "unlocked", [row_of(first)]),
+            (deleted, ("DELETE", f"deleteGlobalTag/{deleted}"), None, None),
+            (frozen, ("POST", "gt", {"name": frozen, "status": "unlocked"}), "unlocked", []),
+            (frozen, ("POST", "payload-iovs/insert", last), "unlocked", [row_of(last)]),
+            (frozen, ("PUT", f"gt_change_status/{frozen}/frozen"), "frozen", [row_of(last)]),
+        ):
+            yield from _acknowledged(log, client, *request)
+            if status == "frozen":
+                written.frozen[number] = place
+            for address, (path, expected) in product(
+                each, ((lookup_path(tag, (0, 0)), rows), (f"globalTag/{tag}?light", status))
+            ):
+                log.add(address, "GET", path, check=partial(_check_state, expected), accepted=(200, 404))
             yield
-        yield from _acknowledged(log, client, "PUT", f"gt_change_status/{name}/frozen")
-        scene.written.frozen[number] = place
-        for address in each:
-            log.add(address, "GET", lookup_path(name, (0, 0)), check=check)
-            log.add(address, "GET", f"globalTag/{name}?light", check=check_status)
-            yield
+
+
+def _check_state(expected: Any, response: Response) -> str | None:
+    """Compare a response with the rows of a lookup, the status of a tag, or None for a tag that does not exist."""
+    found = response.json if response.status == 200 else None
+    found = found["status"] if isinstance(found, dict) else found
+    return None if found == expected else f"{STALE}: {found} instead of {expected}"
 
 
 def read_nested(scene: Scene, log: Log, number: int) -> Iterator[None]:

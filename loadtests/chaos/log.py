@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -38,24 +38,24 @@ class Log:
         path: str,
         body: Any = None,
         check: Callable[[Response], str | None] = lambda _: None,
+        accepted: Sequence[int] = (200,),
         **headers: str,
     ) -> bool:
-        """Send a request once and record its outcome. Returns whether it got status 200 and a content that passes the check."""
+        """Send a request once and record its outcome. Returns whether its status is accepted and the content passes the check."""
         begin, before = time.monotonic(), client.reconnected
         try:
             response = client.request(method, path, body, **headers)
             # A response that is not JSON comes from a proxy, or was cut.
             _ = response.json
-            found, fault = judged(response.status, response.body, (200,), lambda: check(response))
+            found, fault = judged(response.status, response.body, accepted, lambda: check(response))
             is_refusal = found == REFUSED and response.is_refusal
-            is_stale = response.status == 200 and fault.startswith(STALE)
-            outcome = ANSWERED if found == OK else REFUSED if is_refusal else STALE if is_stale else WRONG
+            kind = STALE if fault.startswith(STALE) else WRONG
+            outcome = ANSWERED if found == OK else REFUSED if is_refusal else kind
         except (DroppedError, ValueError) as error:
             outcome, fault = DROPPED, str(error)
         self.reconnected += client.reconnected - before
-        self.record(
-            begin, outcome, "" if outcome in (ANSWERED, REFUSED) else f"{method} {path} {headers or ''}: {fault}"
-        )
+        where = f"{method} {client.host} {path} {headers or ''}"
+        self.record(begin, outcome, "" if outcome in (ANSWERED, REFUSED) else f"{where}: {fault}")
         return outcome is ANSWERED
 
     def record(self, begin: float, outcome: str, fault: str | None) -> None:

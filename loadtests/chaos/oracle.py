@@ -48,9 +48,9 @@ class FrozenTag:
 
 @dataclass(frozen=True)
 class Seen:
-    """A copy of the arrays of a `WrittenTag`."""
+    """A copy of the arrays of a `WrittenTag`. `newest` has the last row of each writer that was acknowledged or shown."""
 
-    acknowledged: Sequence[int]
+    newest: Sequence[int]
     survived: Sequence[int]
     gone: Sequence[int]
 
@@ -68,7 +68,8 @@ class WrittenTag:
     """A tag with a list for each writer, which appends rows 0, 1, 2…; row n is valid from the moment (n, 0).
 
     `attempted` and `acknowledged` have the last number of each writer, -1 if there is none, in memory that all
-    processes share. Writers set `attempted` before they send a row, and `acknowledged` after its response.
+    processes share. Writers set `attempted` before they send a row, and `acknowledged` after its response. `shown` has the
+    newest rows in any response.
 
     A failover of asynchronous replication loses the rows of a writer after `survived` up to `gone`, which are `NEVER`
     otherwise. As long as only `survived` is known, later rows may be lost or not. While `paused` is `FREEZES`, no tag is
@@ -78,6 +79,7 @@ class WrittenTag:
     name: str
     attempted: MutableSequence[int]
     acknowledged: MutableSequence[int]
+    shown: MutableSequence[int]
     survived: MutableSequence[int]
     gone: MutableSequence[int]
     paused: MutableSequence[int]
@@ -86,13 +88,13 @@ class WrittenTag:
     @classmethod
     def create(cls, name: str, writers: int, array: Callable[[Sequence[int]], MutableSequence[int]]) -> "WrittenTag":
         """A tag without rows; `array` makes an array in shared memory."""
-        return cls(
-            name, *(array([value] * writers) for value in (-1, -1, NEVER, NEVER)), array([0]), array([-1] * writers)
-        )
+        arrays = (array([value] * writers) for value in (-1, -1, -1, NEVER, NEVER))
+        return cls(name, *arrays, array([0]), array([-1] * writers))
 
     def seen(self) -> "Seen":
         """What is known now: a response to a later request must not be older."""
-        return Seen(list(self.acknowledged), list(self.survived), list(self.gone))
+        newest = list(map(max, self.acknowledged, self.shown))
+        return Seen(newest, list(self.survived), list(self.gone))
 
     def payload_type(self, writer: int) -> str:
         """The payload type of a writer's rows."""
@@ -107,12 +109,12 @@ class WrittenTag:
         return lookup_path(self.name, (major, 0))
 
     def check(self, major: int, seen: "Seen", response: Response) -> str | None:
-        """Check that each writer's row is between that acknowledged before (`seen`) and that attempted by now."""
+        """Check that each writer's row is between the newest one before the request (`seen`) and that attempted by now."""
         newest, now = list(self.attempted), self.seen()
         found = {row[0]: row for row in response.json}
         if len(found) != len(response.json) or not set(found) <= {self.payload_type(w) for w in range(len(newest))}:
             return f"unknown or repeated payload types: {str(response.json)[:200]}"
-        for writer, (least, most) in enumerate(zip(seen.acknowledged, newest, strict=True)):
+        for writer, (least, most) in enumerate(zip(seen.newest, newest, strict=True)):
             least, most = now.remaining(writer, min(least, major)), min(most, major)
             row = found.get(self.payload_type(writer))
             numbers = [number for number in range(max(least, 0), most + 1) if not seen.is_gone(writer, number)]
@@ -120,7 +122,8 @@ class WrittenTag:
                 continue
             if row not in [row_of(self.row(writer, number)) for number in numbers]:
                 kind = STALE if row is None or row[3] < least else WRONG
-                return f"{kind}: {row}, but number {least} was acknowledged before and {most} is the last"
+                return f"{kind}: {row}, but number {least} was there before and {most} is the last"
+            self.shown[writer] = max(self.shown[writer], row[3])
         return None
 
     def check_count(self, seen: "Seen", count: int) -> str | None:
@@ -129,13 +132,10 @@ class WrittenTag:
         newest = sum(number + 1 for number in self.attempted)
         least = sum(
             number + 1 - max(0, min(number, now.gone[writer]) - now.survived[writer])
-            for writer, number in zip(numbers, seen.acknowledged, strict=True)
+            for writer, number in zip(numbers, seen.newest, strict=True)
         )
-        return (
-            None
-            if least <= count <= newest
-            else f"{STALE if count < least else WRONG}: {count} rows, not from {least} to {newest}"
-        )
+        kind = STALE if count < least else WRONG
+        return None if least <= count <= newest else f"{kind}: {count} rows, not from {least} to {newest}"
 
     def frozen_tag(self, freezer: int, number: int) -> str:
         """The name of a tag that a client freezes."""

@@ -33,11 +33,11 @@ def test_caches_are_never_stale():
         for name in ("stale", "load"):
             with (directory / "caches" / name / "figures.csv").open(newline="") as file:
                 tables[name] = list(csv.DictReader(file))
-        places = {"writers", "site Squid", "central Squid", "Varnish", "host a", "host b"}
-        rows = [row for row in tables["stale"] if row["collapsed"] == "off"]
-        found = {(row["phase"], row["through"]) for row in rows}
-        assert found == {(phase, place) for phase in ("writes", "freeze", "deletion", "failover") for place in places}
-        assert all((row["stale"], row["wrong"]) == ("0", "0") and int(row["answered"]) > 10 for row in rows), rows
+        assert [row["fault"] for row in tables["stale"]] == ["none", "primary-power"]
+        for row in tables["stale"]:
+            # Times are not tested, because other tests run at the same time.
+            assert (row["stale"], row["wrong"], row["lost"]) == ("0", "0", "0"), played.stdout
+            assert int(row["answered"]) > 100, row
         load = {(row["kind"], row["through"]): int(row["hosts"]) / int(row["requests"]) for row in tables["load"]}
         for place in ("site Squid", "Varnish"):
             assert all(load[kind, place] < 0.01 for kind in ("frozen", "rev=", "pinned")), load
