@@ -1,6 +1,7 @@
 """The faults of a cluster, as `make cluster` starts it, and the cluster itself (`make chaos CLUSTER=1`)."""
 
 import contextlib
+import http.client
 import itertools
 import json
 import os
@@ -9,8 +10,7 @@ import shutil
 import subprocess
 import sys
 import time
-import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 import psutil
 
 from cdb.env import ROOT
-from deploy.cluster.local import HOSTS, SERVERS, Cluster, primary, status
+from deploy.cluster.local import ETCDS, HOSTS, SERVERS, Cluster, primary, status
 from loadtests import usage
 from loadtests.chaos.oracle import ALL, FREEZES, NEVER, STALE
 from loadtests.chaos.stage import CLUSTER_FAULTS, Place, SkippedError, Stage, fault
@@ -39,7 +39,10 @@ PAUSE_SECONDS = 10
 DISK_BYTES = 3 << 30
 CLOCK_SECONDS = ("+3600", "-7200", "+0")
 PRIMARY, STANDBY = "Patroni shows a primary, and it executes statements", "Patroni shows a synchronous standby"
-ANOTHER = "Patroni shows another primary"
+OTHER, OTHER_STANDBY = "Patroni shows another primary", "Patroni shows another synchronous standby"
+BOTH = PATRONI, POSTGRESQL = "patroni", "postgresql"
+# Longer than the primary keeps its role without etcd.
+LEASE_SECONDS = 30
 # A part of the code of the next version.
 MIGRATION = """from django.db import migrations
 class Migration(migrations.Migration):
@@ -47,37 +50,43 @@ class Migration(migrations.Migration):
     operations = [migrations.RunSQL('ALTER TABLE "PayloadIOV" ADD COLUMN chaos text')]
 """
 NOT_COPIED = (".git", ".venv", ".tools", "var", "__pycache__", "tests", ".*_cache", ".hypothesis")
-cluster_fault = partial(fault, into=CLUSTER_FAULTS, ends_connections=True, has_clients=True, recovery_seconds=3.0)
+OPTIONS: dict[str, Any] = {
+    "into": CLUSTER_FAULTS,
+    "ends_connections": True,
+    "has_clients": True,
+    "recovery_seconds": 3.0,
+}
 
 
 @contextlib.contextmanager
 def running(data: Path) -> Iterator[Place]:
     """A cluster. Raises `ServiceError` if it does not start."""
     settings, directory = Settings(data, {}), (data / "cluster").resolve()
-    disks = _mount(directory) if os.geteuid() == 0 else []
+    _mount(directory)
     try:
         with running_service(settings, program=("-m", "deploy.cluster.local"), ports=PORTS) as service:
             cluster = Cluster(directory, service.port)
             commands = settings.having(
                 DATABASE_URL=cluster.database_url("a"), CDB_SECRET_KEY=cluster.secret("secret-key") * 2
             )
-            hosts = [f"http://127.0.0.1:{port}" for port in (*cluster.hosts.values(), cluster.site)]
+            hosts = [f"http://127.0.0.1:{port}" for port in cluster.front]
             yield Place(service, commands, hosts, lambda: _settle(cluster))
     finally:
         for name in SERVERS:
             kill(usage.processes_in(directory / name / "data"))
-        for disk in disks:
-            subprocess.run(["umount", "--lazy", disk], check=False)
+            if (directory / name).is_mount():
+                subprocess.run(["umount", "--lazy", directory / name], check=False)
 
 
-def _mount(directory: Path) -> list[Path]:
-    directory.mkdir(parents=True)
-    account, disks = pwd.getpwnam("postgres"), [directory / name for name in SERVERS]
-    for disk in disks:
-        disk.mkdir()
-        options = f"size={DISK_BYTES},mode=0700,uid={account.pw_uid},gid={account.pw_gid}"
-        subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", disk], check=True)
-    return disks
+def _mount(directory: Path) -> None:
+    """Mount a small file system for each PostgreSQL, if this process may."""
+    for name in SERVERS:
+        (directory / name).mkdir(parents=True)
+        if os.geteuid() == 0:
+            account = pwd.getpwnam("postgres")
+            options = f"size={DISK_BYTES},mode=0700,uid={account.pw_uid},gid={account.pw_gid}"
+            command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", directory / name]
+            subprocess.run(command, check=False, capture_output=True)
 
 
 def _settle(cluster: Cluster) -> None:
@@ -85,10 +94,8 @@ def _settle(cluster: Cluster) -> None:
 
     def works() -> bool:
         states = sorted(member["role"] for member in _members(cluster) if member["state"] in ("running", "streaming"))
-        ports = [*cluster.hosts.values(), cluster.site]
-        return states == ["leader", "replica", "sync_standby"] and all(
-            status(port, "/health/ready") == 200 for port in ports
-        )
+        is_whole = states == ["leader", "replica", "sync_standby"]
+        return is_whole and all(status(port, "/health/ready") == 200 for port in cluster.front)
 
     if not becomes_true(works, SETTLE_SECONDS):
         raise ServiceError(f"the cluster did not recover within {SETTLE_SECONDS} s: {_members(cluster)}")
@@ -102,21 +109,23 @@ def _members(cluster: Cluster) -> list[dict[str, Any]]:
     return []
 
 
-def _ask(port: int, path: str, body: object = None, method: str | None = None) -> Any:
-    """A request to Patroni or etcd. Raises `OSError` without a response or with an error status."""
-    content = None if body is None else json.dumps(body).encode()
-    headers = {"Content-Type": "application/json"}
-    request = urllib.request.Request(f"http://127.0.0.1:{port}/{path}", content, headers, method=method)
-    with urllib.request.urlopen(request, timeout=SETTLE_SECONDS if method == "POST" else 5) as response:  # noqa: S310 -- the address is ours
+def _ask(port: int, path: str, body: object = None, method: str = "GET") -> Any:
+    """A request to Patroni. Raises `OSError` without a response or with an error status."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SETTLE_SECONDS if method == "POST" else 5)
+    with contextlib.closing(connection):
+        connection.request(method, f"/{path}", json.dumps(body), {"Content-Type": "application/json"})
+        response = connection.getresponse()
         text = response.read()
-    return json.loads(text) if text.startswith(b"{") else text
+    if response.status >= 400:
+        raise OSError(f"{path}: status {response.status}: {text[:200]!r}")
+    return json.loads(text) if text.startswith(b"{") else None
 
 
 class Parts:
     """The parts of the cluster on a stage."""
 
     def __init__(self, stage: Stage) -> None:
-        self.stage = stage
+        self.stage, self.seconds, self.wait_until = stage, stage.seconds, stage.wait_until
         self.cluster = Cluster(stage.data / "cluster", stage.service.port)
 
     def program(self, name: str) -> list[psutil.Process]:
@@ -139,7 +148,7 @@ class Parts:
         return name
 
     def synchronous(self) -> str | None:
-        """The name of the synchronous standby."""
+        """The name of the synchronous standby; None if there is none."""
         return next((item["name"] for item in _members(self.cluster) if item["role"] == "sync_standby"), None)
 
     def database(self, name: str) -> Database:
@@ -147,9 +156,9 @@ class Parts:
         password, port = self.cluster.secret("superuser-password"), self.cluster.postgresql[name]
         return Database(f"postgresql://postgres:{password}@127.0.0.1:{port}/cdb")
 
-    def is_primary(self, name: str | None) -> bool:
+    def is_primary(self, name: str) -> bool:
         """Whether Patroni shows this server as the primary and it executes statements."""
-        if name is None or status(self.cluster.patroni[name], "/primary") != 200:
+        if status(self.cluster.patroni[name], "/primary") != 200:
             return False
         with contextlib.suppress(Exception):
             return self.database(name).value("SELECT pg_is_in_recovery()") is False
@@ -158,8 +167,26 @@ class Parts:
     def wait_for_primary(self, *, other_than: str = "") -> float:
         """Wait until there is a primary; returns when."""
         others = [name for name in SERVERS if name != other_than]
-        self.stage.wait_until(lambda: any(self.is_primary(name) for name in others), "there was no primary")
+        self.wait_until(lambda: any(map(self.is_primary, others)), "there was no primary")
         return time.monotonic()
+
+    def lose(self, name: str, killed: str, stopped: Sequence[str], is_over: Callable[[], bool]) -> float:
+        """Kill Patroni or PostgreSQL of a server, and freeze some, until the cluster has recovered; returns when it had."""
+        processes = {PATRONI: self.program(name), POSTGRESQL: self.postgresql(name)}
+        with frozen([process for program in stopped for process in processes[program]]):
+            kill(processes.get(killed, []))
+            self.wait_until(is_over, f"the cluster did not recover from the loss of {name}")
+            returned = time.monotonic()
+            time.sleep(self.seconds / 2 if stopped else 0)
+        return returned
+
+    def is_back(self, name: str, old: psutil.Process) -> bool:
+        """Whether a program runs again, and responds, or what depends on it."""
+        port = self.cluster.site if "squid" in name else self.cluster.hosts["a"]
+        address = (self.cluster.etcd[name], "/health") if name in ETCDS else (port, "/health/ready")
+        with contextlib.suppress(ServiceError):
+            return self.program(name)[0] != old and status(*address) == 200
+        return False
 
     def configure(self, *, is_synchronous: bool) -> None:
         """Choose synchronous or asynchronous replication."""
@@ -171,13 +198,13 @@ class Parts:
 
         def is_done() -> bool:
             old = primary(self.cluster)
-            if old is not None and old != name:
+            if old not in (None, name):
                 # Refused until the server has the last writes.
                 with contextlib.suppress(OSError):
                     _ask(self.cluster.patroni[old], "switchover", {"leader": old, "candidate": name}, "POST")
             return self.is_primary(name)
 
-        self.stage.wait_until(is_done, f"{name} did not become the primary")
+        self.wait_until(is_done, f"{name} did not become the primary")
         return time.monotonic()
 
     def restart(self, name: str, text: str) -> None:
@@ -194,145 +221,84 @@ class Parts:
     def wait_for_host(self, host: str) -> None:
         """Wait until a host of the service is ready."""
         port = self.cluster.hosts[host]
-        self.stage.wait_until(lambda: status(port, "/health/ready") == 200, f"host {host} was not ready")
+        self.wait_until(lambda: status(port, "/health/ready") == 200, f"host {host} was not ready")
+
+
+def cluster_fault(name: str, what: str, since: str, **options: Any) -> Callable[[Any], Any]:
+    """A decorator that adds a fault, whose cause is the function with the parts of the cluster and these options."""
+
+    def add(cause: Callable[..., float | None]) -> Callable[..., float | None]:
+        fault(name, what, since, **OPTIONS)(lambda stage: cause(Parts(stage), **options))
+        return cause
+
+    return add
 
 
 @cluster_fault("none", "no fault", "the end")
-def nothing(stage: Stage) -> None:
+def nothing(parts: Parts) -> None:
     """Inject no fault, for comparison."""
-    time.sleep(stage.seconds)
+    time.sleep(parts.seconds)
 
 
-@cluster_fault("switchover", "switchover by Patroni", ANOTHER)
-def switch_over(stage: Stage) -> float:
+@cluster_fault("switchover", "switchover by Patroni", OTHER)
+def switch_over(parts: Parts) -> float:
     """Give the role of the primary to the synchronous standby."""
-    parts = Parts(stage)
     return parts.make_primary(str(parts.synchronous()))
 
 
-@cluster_fault("primary-kill", "PostgreSQL of the primary killed (SIGKILL)", PRIMARY)
-def kill_primary(stage: Stage) -> float:
-    """Kill PostgreSQL; its Patroni starts it again, or another server becomes the primary."""
-    parts = Parts(stage)
-    kill(parts.postgresql(parts.leader()))
-    return parts.wait_for_primary()
-
-
-@cluster_fault("primary-power", "PostgreSQL of the primary killed, and its Patroni frozen", ANOTHER, is_killed=True)
-@cluster_fault("primary-freeze", "the primary frozen with its Patroni, as if it were unreachable", ANOTHER)
-def lose_primary(stage: Stage, *, is_killed: bool = False) -> float:
-    """Lose the host of the primary, until another one has been the primary for some seconds."""
-    parts = Parts(stage)
+@cluster_fault("patroni-kill", "Patroni of the primary killed", PRIMARY, killed=PATRONI)
+@cluster_fault("patroni-freeze", "Patroni of the primary frozen, its PostgreSQL not", OTHER, stopped=[PATRONI])
+@cluster_fault("primary-power", "the primary killed, its Patroni frozen", OTHER, killed=POSTGRESQL, stopped=[PATRONI])
+@cluster_fault("primary-freeze", "the primary and its Patroni frozen", OTHER, stopped=BOTH)
+@cluster_fault("primary-kill", "PostgreSQL of the primary killed", PRIMARY, killed=POSTGRESQL)
+def lose_primary(parts: Parts, *, killed: str = "", stopped: Sequence[str] = ()) -> float:
+    """Lose the primary. With its Patroni, another one follows; otherwise Patroni may start it again."""
     old = parts.leader()
-    with frozen(parts.program(old)), contextlib.ExitStack() as stack:
-        processes = parts.postgresql(old)
-        if is_killed:
-            kill(processes)
-        else:
-            stack.enter_context(frozen(processes))
-        returned = parts.wait_for_primary(other_than=old)
-        time.sleep(stage.seconds / 2)
-    return returned
+    others = [name for name in SERVERS if not stopped or name != old]
+    return parts.lose(old, killed, stopped, lambda: any(map(parts.is_primary, others)))
 
 
-@cluster_fault(
-    "patroni-freeze", "Patroni of the primary frozen: two servers believe that they are the primary", ANOTHER
-)
-def freeze_patroni(stage: Stage) -> float:
-    """Freeze Patroni of the primary, whose PostgreSQL continues, until another server has been the primary for some seconds."""
-    parts = Parts(stage)
-    old = parts.leader()
-    with frozen(parts.program(old)):
-        returned = parts.wait_for_primary(other_than=old)
-        time.sleep(stage.seconds / 2)
-    return returned
-
-
-@cluster_fault("patroni-kill", "Patroni of the primary killed (SIGKILL)", PRIMARY)
-def kill_patroni(stage: Stage) -> float:
-    """Kill Patroni of the primary; PostgreSQL continues, and Patroni starts again."""
-    parts = Parts(stage)
-    kill(parts.program(parts.leader()))
-    return parts.wait_for_primary()
-
-
-@cluster_fault("standby-kill", "PostgreSQL of the synchronous standby killed (SIGKILL)", STANDBY, is_killed=True)
-@cluster_fault("standby-freeze", "the synchronous standby frozen with its Patroni", "Patroni shows another one")
-def lose_standby(stage: Stage, *, is_killed: bool = False) -> float:
+@cluster_fault("standby-kill", "PostgreSQL of the synchronous standby killed", STANDBY, killed=POSTGRESQL)
+@cluster_fault("standby-freeze", "the synchronous standby and its Patroni frozen", OTHER_STANDBY, stopped=BOTH)
+def lose_standby(parts: Parts, *, killed: str = "", stopped: Sequence[str] = ()) -> float:
     """Lose the synchronous standby; Patroni makes another one synchronous."""
-    parts = Parts(stage)
-    old = parts.synchronous()
-    processes = parts.postgresql(str(old))
-    with frozen([] if is_killed else [*parts.program(str(old)), *processes]):
-        if is_killed:
-            kill(processes)
-        is_back = [None] if is_killed else [None, old]
-        stage.wait_until(lambda: parts.synchronous() not in is_back, "there was no synchronous standby")
-        returned = time.monotonic()
-        time.sleep(stage.seconds / 2)
-    return returned
+    old = str(parts.synchronous())
+    return parts.lose(old, killed, stopped, lambda: parts.synchronous() not in (None, *([old] if stopped else [])))
 
 
-@cluster_fault("etcd-kill", "the leader of etcd killed (SIGKILL)", "it responds again")
-def kill_etcd(stage: Stage) -> None:
-    """Kill the leader of etcd; the others elect a new one."""
-    parts = Parts(stage)
-    ports = parts.cluster.etcd
-
-    def leads(port: int) -> bool:
-        found = _ask(port, "v3/maintenance/status", {})
-        return found["header"]["member_id"] == found["leader"]
-
-    name = next(name for name, port in ports.items() if leads(port))
-    kill(parts.program(name))
-    stage.wait_until(lambda: status(ports[name], "/health") == 200, f"{name} did not respond")
+@cluster_fault("squid-central-freeze", "the central Squid frozen", "it continues", programs=["squid-central"])
+@cluster_fault("squid-site-freeze", "the Squid of the site frozen", "it continues", programs=["squid-site"])
+@cluster_fault("host-freeze", "a host of the service frozen", "it continues", programs=["host-a"])
+@cluster_fault("haproxy-freeze", "HAProxy of a host frozen", "it continues", programs=["haproxy-a"])
+@cluster_fault(
+    "etcd-majority-freeze", "two of three etcd frozen", "they continue", programs=ETCDS[1:], least=LEASE_SECONDS
+)
+def freeze_programs(parts: Parts, *, programs: Sequence[str], least: float = 0) -> None:
+    """Freeze programs with all their children."""
+    with frozen([process for name in programs for process in parts.program(name)]):
+        time.sleep(max(parts.seconds, least))
 
 
-@cluster_fault("etcd-majority-freeze", "two of three members of etcd frozen", "they continue")
-def freeze_etcd(stage: Stage) -> None:
-    """Freeze the majority of etcd for longer than the lease of the primary."""
-    parts = Parts(stage)
-    names = list(parts.cluster.etcd)[1:]
-    with frozen([process for name in names for process in parts.program(name)]):
-        time.sleep(max(stage.seconds, 30))
+@cluster_fault("squid-central-kill", "the central Squid killed", "it responds", programs=["squid-central"])
+@cluster_fault("squid-site-kill", "the Squid of the site killed", "it responds", programs=["squid-site"])
+@cluster_fault("host-kill", "a host of the service killed", "it is ready again", programs=["host-a"])
+@cluster_fault("haproxy-kill", "HAProxy of a host killed", "its host is ready again", programs=["haproxy-a"])
+@cluster_fault("etcd-kill", "each etcd killed in turn", "the last one responds", programs=ETCDS)
+def kill_programs(parts: Parts, *, programs: Sequence[str]) -> None:
+    """Kill programs with all their children, one after the other; supervisord starts each again."""
+    for name in programs:
+        old = parts.program(name)
+        kill(old)
+        parts.wait_until(partial(parts.is_back, name, old[0]), f"{name} did not start again")
 
 
-@cluster_fault("squid-central-freeze", "the central Squid frozen", "it continues", program="squid-central")
-@cluster_fault("squid-site-freeze", "the Squid of the site frozen", "it continues", program="squid-site")
-@cluster_fault("host-freeze", "a host of the service frozen", "it continues", program="host-a")
-@cluster_fault("haproxy-freeze", "HAProxy of a host frozen", "it continues", program="haproxy-a")
-def freeze_program(stage: Stage, *, program: str) -> None:
-    """Freeze a program with all its children."""
-    with frozen(Parts(stage).program(program)):
-        time.sleep(stage.seconds)
-
-
-@cluster_fault("squid-central-kill", "the central Squid killed (SIGKILL)", "it gives answers", program="squid-central")
-@cluster_fault("squid-site-kill", "the Squid of the site killed (SIGKILL)", "it gives answers", program="squid-site")
-@cluster_fault("host-kill", "a host of the service killed (SIGKILL)", "it is ready again", program="host-a")
-@cluster_fault("haproxy-kill", "HAProxy of a host killed (SIGKILL)", "its host is ready again", program="haproxy-a")
-def kill_program(stage: Stage, *, program: str) -> None:
-    """Kill a program with all its children; supervisord starts it again."""
-    parts = Parts(stage)
-    old = parts.program(program)
-    kill(old)
-    port = parts.cluster.site if "squid" in program else parts.cluster.hosts["a"]
-
-    def is_back() -> bool:
-        with contextlib.suppress(ServiceError):
-            return parts.program(program)[0] != old[0] and status(port, "/health/ready") == 200
-        return False
-
-    stage.wait_until(is_back, f"{program} did not start again")
-
-
-@cluster_fault("asynchronous-failover", "the primary killed, when its standbys lack its last writes", ANOTHER)
-def fail_over_asynchronously(stage: Stage) -> float:
+@cluster_fault("asynchronous-failover", "the primary killed, when its standbys lack its last writes", OTHER)
+def fail_over_asynchronously(parts: Parts) -> float:
     """Kill the primary when both standbys lack acknowledged writes and a freeze.
 
     The rows that the new primary does not have are named. From then on no response may contain them.
     """
-    parts, written = Parts(stage), stage.scene.written
+    stage, written = parts.stage, parts.stage.scene.written
     # After a restart of Patroni beside a running primary, PostgreSQL would remain synchronous.
     old = str(parts.synchronous())
     parts.make_primary(old)
@@ -417,14 +383,9 @@ def _read_lost(stage: Stage, tag: str, row: list[Any]) -> None:
         stage.log.add(Client(host, keep_alive=False, timeout=30), "GET", path, check=check)
 
 
-@cluster_fault(
-    "upgrade",
-    "both hosts restarted one after the other with a new version, which has a migration",
-    "the second one is ready",
-)
-def upgrade(stage: Stage) -> None:
+@cluster_fault("upgrade", "new code with a migration on one host, then on the other", "the second host is ready")
+def upgrade(parts: Parts) -> None:
     """Replace the code of a host, and some time later that of the other; meanwhile old code meets the new schema."""
-    parts = Parts(stage)
     code = parts.cluster.directory / "next-version"
     shutil.copytree(ROOT, code, ignore=shutil.ignore_patterns(*NOT_COPIED), symlinks=True)
     (code / ".venv").symlink_to(sys.prefix)
@@ -433,13 +394,12 @@ def upgrade(stage: Stage) -> None:
     for host in HOSTS:
         parts.restart(f"host-{host}", f"directory = {code}\n")
         parts.wait_for_host(host)
-        time.sleep(stage.seconds / 2)
+        time.sleep(parts.seconds / 2)
 
 
-@cluster_fault("disk-full", "no space on the primary's disk", PRIMARY + ", after there is space again")
-def fill_disk(stage: Stage) -> float:
+@cluster_fault("disk-full", "no space on the primary's disk", f"there is space, and {PRIMARY}")
+def fill_disk(parts: Parts) -> float:
     """Fill the file system of the primary; with no space for WAL, PostgreSQL ends."""
-    parts = Parts(stage)
     old = parts.leader()
     disk = parts.cluster.directory / old
     if not disk.is_mount():
@@ -449,24 +409,21 @@ def fill_disk(stage: Stage) -> float:
         with contextlib.suppress(OSError), filling.open("wb", buffering=0) as file:
             while True:
                 file.write(bytes(1 << 20))
-        time.sleep(stage.seconds / 2)
+        time.sleep(parts.seconds / 2)
         # WAL files that are there already can be used; the next ones do not exist.
         for _ in range(4):
             with contextlib.suppress(Exception):
                 parts.database(old).run("CREATE TEMP TABLE t (i int); DROP TABLE t; SELECT pg_switch_wal()")
-        time.sleep(stage.seconds / 2)
+        time.sleep(parts.seconds / 2)
     finally:
         filling.unlink()
     return parts.wait_for_primary()
 
 
-@cluster_fault(
-    "clock-host", "the clock of a host of the service jumps by hours", "its clock is right", program="host-b"
-)
-@cluster_fault("clock-primary", "the clock of the primary jumps by hours, with its Patroni", PRIMARY)
-def shift_clock(stage: Stage, *, program: str = "") -> float | None:
+@cluster_fault("clock-host", "the clock of a host jumps by hours", "its clock is right", program="host-b")
+@cluster_fault("clock-primary", "the clock of the primary and its Patroni jumps by hours", PRIMARY)
+def shift_clock(parts: Parts, *, program: str = "") -> float | None:
     """Restart a program so that its clock can be set, and set it ahead, back and right."""
-    parts = Parts(stage)
     [*libraries] = Path("/usr/lib").glob("*/faketime/libfaketime.so.1")
     if not libraries:
         raise SkippedError("faketime is not installed")
@@ -479,10 +436,8 @@ def shift_clock(stage: Stage, *, program: str = "") -> float | None:
     fake = f'LD_PRELOAD="{libraries[0]}",FAKETIME_TIMESTAMP_FILE="{clock}",FAKETIME_CACHE_DURATION="1"'
     parts.restart(chosen, f'{environment},{fake},FAKETIME_DONT_FAKE_MONOTONIC="1"\n')
     try:
-        if program:
-            parts.wait_for_host(program.removeprefix("host-"))
-        else:
-            _settle(parts.cluster)
+        _settle(parts.cluster)
+        if not program:
             # A synchronous cluster switches over to its synchronous standby only.
             parts.configure(is_synchronous=False)
             parts.make_primary(chosen)
@@ -490,7 +445,7 @@ def shift_clock(stage: Stage, *, program: str = "") -> float | None:
             _settle(parts.cluster)
         for seconds in CLOCK_SECONDS:
             clock.write_text(seconds)
-            time.sleep(stage.seconds / 2)
+            time.sleep(parts.seconds / 2)
     finally:
         clock.write_text("+0")
         parts.restart(chosen, "")
