@@ -1,4 +1,4 @@
-# Varnish before the hosts of cdb. By hand: replace the placeholders between two @, and copy the file to /etc/varnish/default.vcl.
+# Varnish before the hosts of cdb. Replace the words between two @, and copy the file to /etc/varnish/default.vcl.
 #   @BACKENDS@   for each host: backend NAME { .host = "ADDRESS"; .port = "PORT"; .probe = ready; .connect_timeout = 2s; }
 #   @DIRECTOR@   for each host: hosts.add_backend(NAME);
 vcl 4.1;
@@ -32,11 +32,10 @@ sub vcl_recv {
 }
 
 sub vcl_backend_response {
-    # The service says of each response how long it may be used; never longer, also while no host responds.
+    # The service says for each response how long it may be used; never longer, also while no host responds.
     set beresp.grace = 0s;
     if (beresp.status == 200 && beresp.http.ETag && beresp.http.Cache-Control ~ "^public, no-cache") {
-        # Without this Varnish stores nothing, and each use needs the whole body. Now each use asks whether the ETag is still valid.
-        # (With a ttl of 0 Varnish would store the response and never ask.)
+        # Store it for revalidation by its ETag. Without this, Varnish would not store it, and with a ttl of 0 never revalidate it.
         set beresp.ttl = 1ms;
         set beresp.keep = 1d;
         return (deliver);
@@ -57,7 +56,7 @@ sub vcl_backend_error {
         set bereq.backend = hosts.backend();
         return (retry);
     }
-    # As the service reports an outage.
+    # The same response as that of the service in an outage.
     set beresp.status = 504;
     set beresp.http.Content-Type = "application/json";
     set beresp.http.Cache-Control = "no-store";
