@@ -22,7 +22,7 @@ run: $(if $(filter 1 t T true True TRUE on On ON y Y yes Yes YES,$(DEBUG)),setup
 serve: setup ## serve as in production: nginx, granian, gunicorn and PostgreSQL under supervisord
 	@exec $(MANAGE) serve
 
-cluster: setup ## serve from a cluster on this machine: PostgreSQL with Patroni, two hosts, two levels of Squid; PORT=8000
+cluster: setup ## serve from a cluster on this machine: PostgreSQL with Patroni, two hosts, two levels of Squid, Varnish; PORT=8000
 	@exec .venv/bin/python -m deploy.cluster.local $(ARGS)
 
 reload: setup ## load new code and settings into the running make serve without losing a request; reports whether it works
@@ -50,10 +50,10 @@ bench: setup-dev ## measure speed in turns, print ratios and write a report; ARG
 bench-seed: setup-dev ## compare the speed of seeding with that of COPY
 	@exec .venv/bin/python -m loadtests.bench --only seed $(ARGS)
 
-chaos: setup-dev ## cause faults under load and print their effect on clients; CLUSTER=1: in a cluster; ARGS=--quick is shorter
+chaos: setup-dev ## cause faults under load and print their effect on clients; CLUSTER=1 does so in a cluster; ARGS=--quick is shorter
 	@exec .venv/bin/python -m loadtests.chaos $(if $(CLUSTER),--cluster) $(ARGS)
 
-cache-test: setup-dev ## read through Squid and Varnish while a cluster is written to; ARGS=--quick is shorter
+cache-test: setup-dev ## measure what Squid and Varnish before a cluster save, and whether they are stale; ARGS=--quick is shorter
 	@exec .venv/bin/python -m loadtests.caches $(ARGS)
 
 load: setup-dev ## run a load test and write a report: CAMPAIGN=smoke by default, ARGS='--host URL' for a deployment
