@@ -20,6 +20,7 @@ import psutil
 from cdb.env import ROOT
 from deploy.cluster.local import ETCDS, HOSTS, SERVERS, Cluster, primary, status
 from loadtests import usage
+from loadtests.chaos.faults import nothing
 from loadtests.chaos.oracle import ALL, FREEZES, NEVER, STALE
 from loadtests.chaos.stage import CLUSTER_FAULTS, Place, SkippedError, Stage, fault
 from loadtests.client import Client, Response, lookup_path
@@ -170,11 +171,24 @@ class Parts:
         self.wait_until(lambda: any(map(self.is_primary, others)), "there was no primary")
         return time.monotonic()
 
+    @contextlib.contextmanager
+    def frozen(self, name: str, programs: Sequence[str]) -> Iterator[None]:
+        """Freeze Patroni, PostgreSQL or both of a server inside the block.
+
+        At the end Patroni is killed, because the watchdog of a real host would have restarted it. Otherwise Patroni before
+        3.0.3 may overwrite the lock of the new primary.
+        """
+        patroni = self.program(name) if PATRONI in programs else []
+        with frozen([*patroni, *(self.postgresql(name) if POSTGRESQL in programs else [])]):
+            try:
+                yield
+            finally:
+                kill(patroni)
+
     def lose(self, name: str, killed: str, stopped: Sequence[str], is_over: Callable[[], bool]) -> float:
         """Kill Patroni or PostgreSQL of a server, and freeze some, until the cluster has recovered; returns when it had."""
-        processes = {PATRONI: self.program(name), POSTGRESQL: self.postgresql(name)}
-        with frozen([process for program in stopped for process in processes[program]]):
-            kill(processes.get(killed, []))
+        with self.frozen(name, stopped):
+            kill({PATRONI: self.program, POSTGRESQL: self.postgresql}[killed](name) if killed else [])
             self.wait_until(is_over, f"the cluster did not recover from the loss of {name}")
             returned = time.monotonic()
             time.sleep(self.seconds / 2 if stopped else 0)
@@ -234,10 +248,7 @@ def cluster_fault(name: str, what: str, since: str, **options: Any) -> Callable[
     return add
 
 
-@cluster_fault("none", "no fault", "the end")
-def nothing(parts: Parts) -> None:
-    """Inject no fault, for comparison."""
-    time.sleep(parts.seconds)
+fault("none", "no fault", "the end", **OPTIONS)(nothing)
 
 
 @cluster_fault("switchover", "switchover by Patroni", OTHER)
@@ -326,7 +337,7 @@ def fail_over_asynchronously(parts: Parts) -> float:
                 time.sleep(1)
                 is_idle = lambda: written.attempted[:] == written.acknowledged[:]  # noqa: E731
                 stage.wait_until(is_idle, "clients still wrote")
-                patroni.enter_context(frozen(parts.program(old)))
+                patroni.enter_context(parts.frozen(old, [PATRONI]))
                 kill(parts.postgresql(old))
             returned = parts.wait_for_primary(other_than=old)
             new = parts.leader()
