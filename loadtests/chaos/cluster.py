@@ -34,8 +34,8 @@ PORTS = 50
 SETTLE_SECONDS = 240
 # A standby is cut off this long before an asynchronous failover.
 LAG_SECONDS = 3
-# Longer than a client needs to freeze a tag and to read it everywhere.
-PAUSE_SECONDS = 10
+# Longer than a client needs to change its tags and to read them everywhere.
+PAUSE_SECONDS = 15
 # PostgreSQL of each host has its own small file system, which can be full.
 DISK_BYTES = 3 << 30
 CLOCK_SECONDS = ("+3600", "-7200", "+0")
