@@ -23,6 +23,8 @@ from loadtests.content.expected import insert_body
 from loadtests.service import INTERRUPTED, PREFIX, ServiceError, becomes_true, manage, prepare_process
 
 SECONDS, QUICK_SECONDS, CONNECTIONS = 10, 2, 16
+# Readers of the same lookup at the same time.
+TOGETHER = 8
 DURABLE_SECONDS = 90
 # Longer than nginx and Squid keep lines of their logs.
 LOG_SECONDS = 2
@@ -140,7 +142,9 @@ def main(arguments: Sequence[str]) -> int:
             for (name, port), (kind, lookup) in itertools.product(caches.items(), lookups.items()):
                 rows.append(measure(place, name, port, kind, lookup, seconds))
                 _say(rows[-1])
-            chaos.play_all([fault for fault in CLUSTER_FAULTS if fault.name in FAULTS], place, seconds, played)
+            chaos.play_all(
+                [fault for fault in CLUSTER_FAULTS if fault.name in FAULTS], place, seconds, played, TOGETHER
+            )
     except (ServiceError, env.ConfigurationError) as error:
         sys.stderr.write(f"make cache-test: {error}\n")
         return 1

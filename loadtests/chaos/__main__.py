@@ -177,13 +177,16 @@ def _service(data: Path) -> Iterator[Place]:
         kill(usage.processes_in(data / "postgres" / "data"))
 
 
-def play_all(chosen: list[Fault], place: Place, seconds: float, played: list[Played]) -> None:
-    """Inject faults into one service, and append the results to `played`."""
+def play_all(chosen: list[Fault], place: Place, seconds: float, played: list[Played], together: int = 0) -> None:
+    """Inject faults into one service, and append the results to `played`.
+
+    If readers read `together`, as many as this number read the same lookup at the same time, and writers do not pause.
+    """
     frozen = prepare(place)
     for number, fault in enumerate(chosen):
         print(f"{fault.name}: {fault.what}", flush=True)
         place.settle()
-        played.append(play(fault, place, frozen, number, seconds))
+        played.append(play(fault, place, frozen, number, seconds, together))
         print(played[-1], flush=True)
 
 
@@ -195,11 +198,11 @@ def prepare(place: Place) -> FrozenTag:
     return FrozenTag(FROZEN, SCENARIO)
 
 
-def play(fault: Fault, place: Place, frozen: FrozenTag, number: int, seconds: float) -> Played:
+def play(fault: Fault, place: Place, frozen: FrozenTag, number: int, seconds: float, together: int) -> Played:
     """Inject and remove the fault while clients send requests, and check all their responses and the stored rows."""
     service = place.service
     scene, log = Scene(place.hosts, frozen, _written_tag(service, f"written{number:03d}"), None), Log()
-    writers = [(clients.write, writer, WRITE_PAUSE_SECONDS) for writer in range(WRITERS)]
+    writers = [(clients.write, writer, 0.0 if together else WRITE_PAUSE_SECONDS) for writer in range(WRITERS)]
     # Several, because each waits for what fails.
     freezers = [(clients.change, number, NESTED_PAUSE_SECONDS) for number in range(FREEZERS)]
     processes = ClientProcesses(
@@ -207,6 +210,7 @@ def play(fault: Fault, place: Place, frozen: FrozenTag, number: int, seconds: fl
         [
             *([(clients.read, reader, READ_PAUSE_SECONDS) for reader in range(READERS)] for _ in range(2)),
             [*writers, *freezers, (clients.read_nested, 0, NESTED_PAUSE_SECONDS)],
+            *([[(clients.read_together, reader, 0.0) for reader in range(together)]] if together else []),
         ],
     )
     time.sleep(BEFORE_SECONDS)

@@ -32,6 +32,10 @@ TIMEOUT_SECONDS = 90
 # With several addresses, a client waits this long before it turns to the next one.
 TURN_SECONDS = 15
 RETRY_SECONDS = (0.1, 0.5)
+# Clients that read together turn to the next address after this time.
+TOGETHER_SECONDS = 0.2
+# The time of a lookup that finds the newest rows.
+NEWEST = 2**31
 # Of each kind: more than the service has threads.
 SLOW_CONNECTIONS = 40
 
@@ -82,6 +86,18 @@ def read(scene: Scene, log: Log, number: int) -> Iterator[None]:
         yield
 
 
+def read_together(scene: Scene, log: Log, number: int) -> Iterator[None]:
+    """Send the lookup of the newest rows through the address that all these clients use at this time.
+
+    Only requests at the same time can share a response, which may be older than one of them.
+    """
+    written, each = scene.written, [scene.client(place) for place in range(len(scene.hosts))]
+    while True:
+        client = each[int(time.monotonic() / TOGETHER_SECONDS) % len(each)]
+        log.add(client, "GET", written.path(NEWEST), check=partial(written.check, NEWEST, written.seen()))
+        yield
+
+
 def _random_request(scene: Scene) -> tuple[str, Callable[[Response], str | None]]:
     """The path of a random read request, and the check of its response."""
     seen = scene.written.seen()
@@ -92,7 +108,7 @@ def _random_request(scene: Scene) -> tuple[str, Callable[[Response], str | None]
         path, moment = scene.frozen.random_lookup()
         return path, partial(scene.frozen.check, moment)
     # The latest rows, or earlier ones, which do not change any more.
-    major = random.choice([2**31, random.randint(0, max(0, *seen.newest))])
+    major = random.choice([NEWEST, random.randint(0, max(0, *seen.newest))])
     return scene.written.path(major), partial(scene.written.check, major, seen)
 
 
