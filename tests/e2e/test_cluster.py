@@ -17,7 +17,7 @@ def test_a_cluster_starts_serves_and_ends():
     data = Path(tempfile.mkdtemp(prefix="cdb-cluster-"))
     data.chmod(0o711)
     try:
-        with running(Settings(data, {}), program=("-m", "deploy.cluster.local"), ports=50) as service:
+        with running(Settings(data, {"CDB_WORKERS": "1"}), program=("-m", "deploy.cluster.local"), ports=50) as service:
             cluster = Cluster((data / "cluster").resolve(), service.port)
             first, second = (Client(f"http://127.0.0.1:{port}") for port in cluster.hosts.values())
             caches = [Client(f"http://127.0.0.1:{port}") for port in (cluster.site, cluster.central)]

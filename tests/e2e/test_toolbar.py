@@ -74,6 +74,8 @@ def open_request(page, path):
 
 def test_the_sql_panel_has_the_statement_of_the_lookup_and_its_plan(page):
     open_request(page, LOOKUP)
+    # Until then, the panel is that of the page.
+    expect(page.locator("#djdt-SQLPanel")).to_contain_text("1 query")
     open_panel(page, "SQLPanel")
     panel = page.locator("#SQLPanel")
     panel.locator(".djToggleSwitch").click()
