@@ -30,7 +30,7 @@ from cdb.processes import directories, machine, templates
 from cdb.processes.parent import ENDING, starting_child
 
 SERVERS, HOSTS, ETCDS = ("pg1", "pg2", "pg3"), ("a", "b"), ("etcd1", "etcd2", "etcd3")
-PACKAGES = {"patroni": "patroni", "etcd": "etcd-server", "haproxy": "haproxy", "squid": "squid", "nginx": "nginx-light"}
+PACKAGES = {"patroni": "patroni", "etcd": "etcd-server", "haproxy": "haproxy", "squid": "squid"}
 POSTGRESQL = "postgresql-15"
 ADMIN_PATHS = "/usr/local/sbin:/usr/sbin:/sbin"
 START_SECONDS, STOP_SECONDS = 180, 90

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from cdb import env
 from cdb_rest.management.quantities import IN_SECONDS
 from loadtests import report, usage
-from loadtests.chaos import clients, cluster, faults  # noqa: F401 -- they define the faults
+from loadtests.chaos import clients, cluster, cluster_faults, faults  # noqa: F401 -- they define the faults
 from loadtests.chaos.clients import PROCESSES, ClientProcesses, Scene
 from loadtests.chaos.log import ANSWERED, DROPPED, Log
 from loadtests.chaos.oracle import STALE, WRONG, FrozenTag, WrittenTag
