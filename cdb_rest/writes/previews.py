@@ -1,0 +1,35 @@
+"""Previews: what a write would change in a global tag. The write is made, compared with the state before it, and rolled back."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from cdb_rest.analysis.contents import read_contents
+from cdb_rest.analysis.difference import Comparison
+from cdb_rest.models import GlobalTagChange
+from cdb_rest.rules.as_of import AsOf
+from cdb_rest.rules.moment import AFTER_ALL, Interval, Moment
+from cdb_rest.writes.locks import lock_global_tag
+from cdb_rest.writes.transactions import roll_back
+
+Result = TypeVar("Result")
+Seen = TypeVar("Seen")
+EVERYTHING = Interval(Moment(0, 0), AFTER_ALL)
+
+
+def preview(tag: str, service: Callable[[], Result], inspect: Callable[[Result, Comparison], Seen]) -> Seen:
+    """Call a write service, then `inspect` with its result and the comparison of the tag before (a) and after it (b), and
+    return what `inspect` returns. All that was changed in the database is undone.
+
+    `service` must not be a dry run. `inspect` is in the transaction of the write, so it sees the tag as it would be, and must
+    not use caches. Other writers of the tag wait meanwhile. Raises `GlobalTagNotFoundError`, and the errors of both.
+    """
+
+    def execute() -> Seen:
+        # No other writer can record a change between this statement and the end.
+        lock_global_tag(tag)
+        before = GlobalTagChange.objects.filter(global_tag=tag).order_by("-revision").values_list("revision", flat=True)
+        as_of = AsOf(revision=before.first() or 0)
+        result = service()
+        return inspect(result, Comparison(read_contents([(tag, as_of)]), read_contents([(tag, None)]), EVERYTHING))
+
+    return roll_back(execute)
