@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from cdb_rest.api.base.errors import error_response
 from cdb_rest.api.service import prefers_html
 from cdb_rest.http.security import PAGE_HEADERS
+from cdb_rest.rules.errors import GlobalTagNotFoundError, NotFoundError
 from cdb_web.page import show
 
 HEADINGS = {
@@ -59,6 +60,10 @@ def _page(request: HttpRequest, response: HttpResponse) -> HttpResponse:
         "detail": json.loads(response.content)["detail"] if response.content else "",
         "may_log_in": False,
     }
+    error = getattr(response, "error", None)
+    if isinstance(error, NotFoundError) and isinstance(error.name, str) and error.name:
+        values |= {"wanted": error.name, "similar": response.similar}  # type: ignore[attr-defined]
+        values["is_tag"] = isinstance(error, GlobalTagNotFoundError)
     page = show(request, "error.html", values, status=status)
     for name, value in [*PAGE_HEADERS.items(), *response.items()]:
         if name.lower() not in OF_BODY:

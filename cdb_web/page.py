@@ -10,7 +10,9 @@ from django.conf import settings
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils.cache import patch_vary_headers
+from django.utils.http import urlencode
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -21,6 +23,7 @@ from cdb_rest.http.security import POLICY, SAFE_METHODS
 from cdb_rest.models import GlobalTag
 from cdb_rest.rules.errors import CdbError
 from cdb_rest.rules.moment import Mode
+from cdb_web.permissions import administers
 
 # Stricter than that of the admin: no inline styles.
 PAGE_POLICY = (
@@ -56,7 +59,7 @@ def _guarded(view: View) -> View:
             # In another encoding, texts may have characters that the database cannot store. This also empties a form.
             request.encoding = "utf-8"
         try:
-            if not settings.CDB_OPEN_WRITES and settings.SESSION_COOKIE_NAME in request.COOKIES:
+            if settings.SESSION_COOKIE_NAME in request.COOKIES:
                 # For the name in the head of the page.
                 principal_of(request.META)
             with snapshot() if request.method in SAFE_METHODS else nullcontext():
@@ -74,8 +77,12 @@ def show(request: HttpRequest, template: str, values: Mapping[str, Any], *, stat
     """A page, from a template in `cdb_web/`."""
     principal = request.META.get(KEY)
     person = principal.name if principal and principal.method == SESSION else ""
-    login = {"person": person, "may_log_in": not person and not settings.CDB_OPEN_WRITES}
-    fixed = login | {
+    fixed = {
+        "person": person,
+        "may_log_in": not person and not settings.CDB_OPEN_WRITES,
+        "log_in_url": f"{reverse('web:log_in')}?{urlencode({'next': request.get_full_path()})}",
+        "is_administrator": principal is not None and administers(principal),
+        "contact": settings.CDB_ACCESS_CONTACT,
         "ends_are_inclusive": Mode(settings.CDB_IOV_MODE) is Mode.DISCRETE,
     }
     response = render(request, f"cdb_web/{template}", fixed | dict(values), status=status)
@@ -104,13 +111,15 @@ def newest_names() -> QuerySet[GlobalTag, str]:
 
 
 def problem_of(error: CdbError) -> tuple[dict[str, Any], int]:
-    """The values `problem` and `wrong_rows` for a form that is shown again because of an error, and the status of the page.
+    """The values for a form that is shown again because of an error, and the status of the page.
 
-    Rows are counted from 1, while the API counts from 0. Each call counts the error in the metrics.
+    They are `problem`, `wrong_rows`, and `needs_login` if the person may have to log in again. Rows are counted from 1, while
+    the API counts from 0. Each call counts the error in the metrics.
     """
     response = handle(error, {})
     rows = [(row["row"] + 1, _row_text(row)) for row in error.rows]
-    return {"problem": json.loads(response.content)["detail"], "wrong_rows": rows}, response.status_code
+    detail, status = json.loads(response.content)["detail"], response.status_code
+    return {"problem": detail, "wrong_rows": rows, "needs_login": status == 401}, status
 
 
 def _row_text(row: dict[str, Any]) -> str:

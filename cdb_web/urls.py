@@ -8,11 +8,14 @@ from django.views.decorators.csrf import csrf_exempt
 
 from cdb_web.page import View
 from cdb_web.views import (
+    access,
     changes,
     compare,
     coverage,
+    find,
     home,
     insert,
+    login,
     manage,
     new,
     payload_list,
@@ -62,6 +65,12 @@ ROUTES: list[tuple[str, View, str]] = [
     ("tags/<name:name>/manage", manage.manage, "manage"),
     ("tags/<name:name>/revert/<int:revision>", manage.revert, "revert"),
     ("tags/<name:name>/coverage", coverage.coverage, "coverage"),
+    ("tags/<name:name>/access", access.tag_access, "tag_access"),
+    ("access", access.access, "access"),
+    ("tokens", access.tokens, "tokens"),
+    ("find", find.find, "find"),
+    ("find/files", find.files, "find_files"),
+    ("login", login.log_in, "log_in"),
     ("logout", home.log_out, "log_out"),
     ("new", new.new, "new"),
     ("compare", compare.compare, "compare"),

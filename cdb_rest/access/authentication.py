@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from http.cookies import CookieError, SimpleCookie
 from importlib import import_module
 from ipaddress import ip_address
@@ -56,7 +57,9 @@ def _principal(environ: Mapping[str, Any]) -> Principal:
         found = _by_token(environ) or _by_session(environ)
     except (InvalidTokenError, TooManyAttemptsError):
         found = None
-    return Principal(found.name if found else actor_of(environ), found.method if found else "", may_everything=True)
+    if found is None:
+        return Principal(actor_of(environ), may_everything=True)
+    return replace(found, may_everything=True)
 
 
 def _identify(environ: Mapping[str, Any]) -> Principal | None:

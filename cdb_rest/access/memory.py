@@ -69,7 +69,7 @@ class LimitedBackend:
             raise PermissionDenied
         if request is not None:
             try:
-                check_attempts(_client(request))
+                check_logins(request)
             except TooManyAttemptsError as error:
                 raise PermissionDenied from error
 
@@ -79,6 +79,11 @@ def count_failed_login(request: HttpRequest | None = None, **values: Any) -> Non
     """Count a login that failed."""
     if request is not None:
         count_failure(_client(request))
+
+
+def check_logins(request: HttpRequest) -> None:
+    """Raise `TooManyAttemptsError` if the client of the request has sent too many wrong passwords."""
+    check_attempts(_client(request))
 
 
 def _client(request: HttpRequest) -> str:

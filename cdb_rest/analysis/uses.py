@@ -30,7 +30,7 @@ def uses(payload: Payload, *, with_removed: bool) -> Iterator[dict[str, Any]]:
     prefix = payload.url_prefix
     parameters = {
         "payload_url": payload.url,
-        "url_pattern": None if prefix is None else f"{_escaped(prefix)}%",
+        "url_pattern": None if prefix is None else f"{escaped(prefix)}%",
         "checksum": payload.checksum,
         "with_removed": with_removed,
     }
@@ -39,6 +39,6 @@ def uses(payload: Payload, *, with_removed: bool) -> Iterator[dict[str, Any]]:
     return stream_rows(ROWS, parameters)
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     """The text as part of a pattern for LIKE."""
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

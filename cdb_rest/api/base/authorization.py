@@ -30,7 +30,18 @@ POSTED_READS = [re.compile("/" + re.sub("<.*?>", "[^/]+", spelling)) for spellin
 PUBLIC = {PREFIX + spelling for route in ROUTES if route.is_public for spelling in route.spellings}
 
 # What all clients may read even if reads are closed: the login, what monitoring needs, and the description of the API.
-OPEN = ("/health/", "/metrics", "/admin/", "/oidc/", "/logout", "/static/", "/favicon.ico", "/api/docs", "/api/schema")
+OPEN = (
+    "/health/",
+    "/metrics",
+    "/admin/",
+    "/oidc/",
+    "/login",
+    "/logout",
+    "/static/",
+    "/favicon.ico",
+    "/api/docs",
+    "/api/schema",
+)
 # WSGI variable: why a read is refused. `EdgeMiddleware` makes the response, which is a page for a browser.
 REFUSED = "cdb.refused"
 

@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from rest_framework import exceptions
 
 from cdb_rest.api.base.json import TooComplexError, dump
-from cdb_rest.api.base.suggestions import nearest_name, nearest_route
+from cdb_rest.api.base.suggestions import nearest_route, similar_names
 from cdb_rest.http.security import HEADERS
 from cdb_rest.observe import metrics
 from cdb_rest.rules import errors
@@ -80,9 +80,9 @@ def error_response(status: int, code: str, detail: str, more: dict[str, Any] | N
 def _domain_error_response(error: errors.CdbError) -> HttpResponse:
     detail = str(error)
     more: dict[str, Any] = {}
-    nearest = nearest_name(error)
-    if nearest is not None:
-        detail = f"{detail.removesuffix('.')}; did you mean {errors.quoted(nearest)}?"
+    similar = similar_names(error)
+    if similar:
+        detail = f"{detail.removesuffix('.')}; did you mean {errors.quoted(similar[0])}?"
     if isinstance(error, errors.AuthenticationRequiredError | errors.NotPermittedError):
         detail = f"{detail} Ask {settings.CDB_ACCESS_CONTACT}."
     if isinstance(error, errors.NameTakenError):
@@ -91,6 +91,8 @@ def _domain_error_response(error: errors.CdbError) -> HttpResponse:
     if error.rows:
         more["rows"] = error.rows
     response = error_response(error.status, error.code, detail, more)
+    # For the page that shows the error.
+    response.error, response.similar = error, similar  # type: ignore[attr-defined]  # attributes of the service
     if response.status_code == 401:
         # An error is named only if there was a token. Source: RFC 6750, section 3.1.
         problem = ', error="invalid_token"' if isinstance(error, errors.InvalidTokenError) else ""

@@ -1,4 +1,4 @@
-"""Suggestions for unknown names: the nearest existing global tag, payload type or path."""
+"""Suggestions for unknown names: similar global tags and payload types, and the nearest path."""
 
 import re
 from collections.abc import Iterable
@@ -24,33 +24,35 @@ PREFIX = "/api/cdb_rest/"
 PARAMETER = re.compile("<str:(.*?)>")
 # The suggestion for a name is kept for this time, because jobs repeat a wrong name.
 KEPT_SECONDS = 10
+# The largest number of suggestions.
+MOST = 5
 # Longer paths are not compared.
 PATH_LENGTH = 300
 
 
-def nearest_name(error: CdbError) -> str | None:
-    """The name of an existing object that is nearest to the one in a `NotFoundError`; None if there is none.
+def similar_names(error: CdbError) -> list[str]:
+    """Up to `MOST` names of existing objects that are similar to the one in a `NotFoundError`, the nearest one first.
 
-    It is also None for other errors, and if the database does not respond.
+    There are none for other errors, and if the database does not respond.
     """
     name = error.name if isinstance(error, NotFoundError) else None
     statement = STATEMENTS.get(type(error))
     if statement is None or not isinstance(name, str) or not 0 < len(name) <= NAME_LENGTH:
-        return None
+        return []
     with suppress(Error):
-        return _nearest_name(statement, name, int(monotonic() / KEPT_SECONDS))
-    return None
+        return _similar_names(statement, name, int(monotonic() / KEPT_SECONDS))
+    return []
 
 
 @lru_cache(maxsize=1000)
-def _nearest_name(statement: str, name: str, _period: int) -> str | None:
+def _similar_names(statement: str, name: str, _period: int) -> list[str]:
     rows = fetch_all(statement, {"name": name, "half": (len(name) + 1) // 2})
-    return _nearest(name, (found for (found,) in rows))
+    return _similar(name, (found for (found,) in rows))
 
 
 def forget() -> None:
     """Forget all suggestions, for tests."""
-    _nearest_name.cache_clear()
+    _similar_names.cache_clear()
 
 
 def nearest_route(path: str) -> str | None:
@@ -65,11 +67,10 @@ def nearest_route(path: str) -> str | None:
             # A parameter may have any value.
             filled = [value if PARAMETER.fullmatch(part) else part for part, value in zip(parts, given, strict=True)]
             routes.setdefault("/".join(filled), PREFIX + PARAMETER.sub(r"<\1>", route))
-    nearest = _nearest("/".join(given), routes)
-    return routes[nearest] if nearest else None
+    return next((routes[route] for route in _similar("/".join(given), routes)), None)
 
 
-def _nearest(name: str, candidates: Iterable[str]) -> str | None:
-    """The candidate that is nearest to a name, ignoring case; None if none is near."""
+def _similar(name: str, candidates: Iterable[str]) -> list[str]:
+    """The candidates that are similar to a name, ignoring case, the nearest one first."""
     by_text = {candidate.casefold(): candidate for candidate in candidates}
-    return next((by_text[text] for text in get_close_matches(name.casefold(), by_text, n=1)), None)
+    return [by_text[text] for text in get_close_matches(name.casefold(), by_text, n=MOST)]

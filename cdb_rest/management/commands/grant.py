@@ -5,7 +5,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from cdb_rest.access.issuers import check_name
-from cdb_rest.management.access import actor, add_role_options, described, matched_now
+from cdb_rest.analysis.access_rules import described, matched_now
+from cdb_rest.management.access import actor, add_role_options
 from cdb_rest.models import RuleKind
 from cdb_rest.rules.errors import CdbError
 from cdb_rest.writes import access

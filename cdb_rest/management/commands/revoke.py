@@ -4,7 +4,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from cdb_rest.management.access import actor, described
+from cdb_rest.analysis.access_rules import described
+from cdb_rest.management.access import actor
 from cdb_rest.management.quantities import AT_LEAST_ONE
 from cdb_rest.rules.errors import CdbError
 from cdb_rest.writes import access

@@ -8,7 +8,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from cdb_rest.access.issuers import check_name
-from cdb_rest.management.access import actor, add_role_options, matched_now
+from cdb_rest.analysis.access_rules import matched_now
+from cdb_rest.management.access import actor, add_role_options
 from cdb_rest.management.output import table
 from cdb_rest.management.quantities import IN_SECONDS
 from cdb_rest.models import ApiToken

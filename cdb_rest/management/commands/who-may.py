@@ -6,13 +6,11 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandParser
 
-from cdb_rest.management.access import HEADER, described
+from cdb_rest.analysis.access_rules import HEADER, described, permission_of, requirement
 from cdb_rest.management.output import table
 from cdb_rest.models import AccessRule, GlobalTag, PayloadType
-from cdb_rest.rules.access import ACTIONS, ANY, All, Object, Permission, Role, needs, role_of
+from cdb_rest.rules.access import ACTIONS, All, Object, Role, needs
 from cdb_rest.rules.errors import GlobalTagNotFoundError, PayloadTypeNotFoundError
-from cdb_rest.rules.status import Action, role_for
-from cdb_rest.writes.access import PLACEHOLDERS
 
 # Actions for which the tag need not exist.
 ON_NEW_TAGS = {"create", "clone"}
@@ -44,7 +42,7 @@ class Command(BaseCommand):
         if action is not None:
             role, name, payload_type = _required(action, tag, type)
             self.stdout.write(f"To {action} needs {needs(role, name, payload_type)}. Rules that give it:")
-            rules = [rule for rule in rules if _permission(rule).covers(role, name, payload_type)]
+            rules = [rule for rule in rules if permission_of(rule).covers(role, name, payload_type)]
         self.stdout.write(table(HEADER, [described(rule) for rule in rules]) if rules else "There are no rules.")
         superusers = User.objects.filter(is_superuser=True, is_active=True).order_by("username")
         if names := ", ".join(user.username for user in superusers):
@@ -58,17 +56,13 @@ def _required(action: str, tag: str | None, payload_type: str | None) -> tuple[R
 
     Raises `GlobalTagNotFoundError` or `PayloadTypeNotFoundError`.
     """
-    role = ACTIONS[action]
     status = GlobalTag.objects.filter(name=tag).values_list("status__name", flat=True).first()
     if tag is not None and status is None and action not in ON_NEW_TAGS:
         raise GlobalTagNotFoundError(tag)
     if payload_type is not None and not PayloadType.objects.filter(name=payload_type).exists():
         raise PayloadTypeNotFoundError(payload_type)
-    if action == "insert" and status is not None:
-        role = role_for(Action.ADD_IOV, status)
-    name: Object = All.ALL if tag is None else tag
-    every: Object = None if action == "insert" else All.ALL
-    return role, name, every if payload_type is None else payload_type
+    role, types = requirement(action, status)
+    return role, All.ALL if tag is None else tag, types if payload_type is None else payload_type
 
 
 def _open_to_all(action: str | None) -> str:
@@ -80,12 +74,3 @@ def _open_to_all(action: str | None) -> str:
     if settings.CDB_OPEN_WRITES is None:
         return "Writes of make run are open to all clients, because CDB_OPEN_WRITES is not set; otherwise they need a rule."
     return ""
-
-
-def _permission(rule: AccessRule) -> Permission:
-    """The permission that a rule gives. A pattern with a placeholder for a claim's value counts as `ANY`."""
-    tags, types = (
-        ANY if any(placeholder in pattern for placeholder in PLACEHOLDERS) else pattern
-        for pattern in (rule.tags, rule.types)
-    )
-    return Permission(role_of(rule.role), str(rule), tags, types)

@@ -1,0 +1,179 @@
+"""The access rules, those that apply to a tag, and the tokens of this service, for administrators."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db.models import OuterRef, Subquery
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils import timezone
+from django.utils.http import urlencode
+
+from cdb_rest.access import issuers
+from cdb_rest.access.authentication import principal_of
+from cdb_rest.access.rules import Rules
+from cdb_rest.analysis import access_rules
+from cdb_rest.models import AccessChange, AccessRule, ApiToken, RuleKind
+from cdb_rest.parsing.parameters import parse_number
+from cdb_rest.rules.access import ANY, MEANINGS, Permission, Role, escaped
+from cdb_rest.rules.errors import AccessRuleNotFoundError, CdbError, TokenNotFoundError, invalid_field
+from cdb_rest.writes import access as service
+from cdb_web.page import form_page, problem_of, show
+from cdb_web.permissions import administers, require_administrator
+from cdb_web.writes import find_tag
+
+LABELS = ("Global tags", "Payload types")
+# The kinds of rules, and what the field "Who" has for them.
+KINDS = {
+    RuleKind.USER: "user",
+    RuleKind.GROUP: "members of a group",
+    RuleKind.TOKEN: "token of this service",
+    RuleKind.NETWORK: "network, such as 10.1.0.0/16",
+    RuleKind.CLAIM: "claim of an identity provider",
+}
+# The lifetimes of a token that can be chosen, in days.
+LIFETIMES = {"30": "30 days", "90": "90 days", "365": "a year", "": "never"}
+NEWEST = 30
+
+
+@form_page
+def access(request: HttpRequest) -> HttpResponse:
+    """What the reader may do; for administrators, all rules with forms that grant and revoke, and their newest changes."""
+    values: dict[str, Any] = {"permissions": principal_of(request.META).permissions}
+    if administers(principal_of(request.META)):
+        values["changes"] = [(one, _text(one)) for one in AccessChange.objects.order_by("-id")[:NEWEST]]
+    return _rules(request, "access.html", values, list(AccessRule.objects.order_by("id")))
+
+
+@form_page
+def tag_access(request: HttpRequest, name: str) -> HttpResponse:
+    """What the reader may do with a tag; for administrators, the rules that apply to it, with forms that grant and revoke."""
+    tag = find_tag(name)
+    status, principal = tag.status.name, principal_of(request.META)
+
+    def applies(permission: Permission) -> bool:
+        return permission.covers(Role.READER, name, None)
+
+    values: dict[str, Any] = {
+        "name": name,
+        "tag": tag,
+        "may": [
+            (permission, access_rules.permitted(permission, name, status))
+            for permission in principal.permissions
+            if applies(permission)
+        ],
+    }
+    rules = [rule for rule in AccessRule.objects.order_by("id") if applies(access_rules.permission_of(rule))]
+    return _rules(request, "tag_access.html", values, rules)
+
+
+def _rules(request: HttpRequest, template: str, values: dict[str, Any], rules: list[AccessRule]) -> HttpResponse:
+    """The page with the rules, or the response to a form that previews or makes a rule, or deletes one."""
+    principal, tag = principal_of(request.META), values.get("tag")
+    form = {"kind": RuleKind.USER, "tags": escaped(tag.name) if tag else ANY, "types": ANY}
+    values |= {"form": form, "kinds": KINDS, "roles": MEANINGS, "issuers": [one.name for one in issuers.configured()]}
+    status = 200
+    try:
+        if request.method == "POST":
+            principal = require_administrator(request)
+            if request.POST.get("action") == "revoke":
+                rule = service.revoke(actor=principal.name, rule_id=parse_number("rule", request.POST.get("rule")))
+                return HttpResponseRedirect(f"?{urlencode({'revoked': rule.id})}", status=303)
+            values["form"] = form = {field: request.POST.get(field, "").strip() for field in service.RULE_FIELDS}
+            if form["issuer"]:
+                issuers.check_name(form["issuer"])
+            if "confirmed" in request.POST:
+                rule, is_new = service.grant(actor=principal.name, **form)
+                return HttpResponseRedirect(f"?{urlencode({'granted' if is_new else 'found': rule.id})}", status=303)
+            service.check_rule(form)
+            values["preview"] = access_rules.described(AccessRule(**form))[1:]
+            values["matched"] = list(access_rules.matched_now(form["tags"], form["types"], LABELS))
+        elif administers(principal) and "revoke" in request.GET:
+            number = parse_number("revoke", request.GET["revoke"])
+            found = [one for one in rules if one.id == number]
+            if not found:
+                raise AccessRuleNotFoundError(number)
+            rule = found[0]
+            left = [one for one in principal.permissions if one.rule != str(rule)]
+            values["revoking"] = access_rules.described(rule)
+            values["loses"] = not administers(type(principal)(permissions=tuple(left)))
+    except CdbError as error:
+        problem, status = problem_of(error)
+        values |= problem
+    if administers(principal):
+        values["rules"] = [(rule, access_rules.described(rule), _actions(rule, tag)) for rule in rules]
+        values["superusers"] = User.objects.filter(is_superuser=True, is_active=True).order_by("username")
+    return show(request, template, values | _open_to_all(), status=status)
+
+
+def _actions(rule: AccessRule, tag: Any) -> list[str]:
+    return access_rules.permitted(access_rules.permission_of(rule), tag.name, tag.status.name) if tag else []
+
+
+def _text(change: AccessChange) -> str:
+    """What a change did."""
+    detail, action = change.detail, change.action.replace("_", " ")
+    if "subject" not in detail:
+        return f"{action} {detail.get('name') or ' '.join(map(str, detail.values()))}"
+    rule = AccessRule(id=detail["id"], **{field: detail[field] for field in service.RULE_FIELDS})
+    _, who, role, tags, types = access_rules.described(rule)
+    return f"{action} rule {rule.id}: {who}: {role} for global tags {tags} and payload types {types}"
+
+
+def _open_to_all() -> dict[str, bool]:
+    return {"writes_are_open": bool(settings.CDB_OPEN_WRITES), "reads_are_open": settings.CDB_ANONYMOUS_READS}
+
+
+@form_page
+def tokens(request: HttpRequest) -> HttpResponse:
+    """The tokens that the reader has created, or all, with forms that create one and make one invalid.
+
+    The text of a new token is in the response to the form only, which nothing may store.
+    """
+    principal = principal_of(request.META)
+    form = {"name": "", "role": str(Role.CONTRIBUTOR), "tags": ANY, "types": ANY, "days": "90", "comment": ""}
+    values: dict[str, Any] = {"form": form, "roles": MEANINGS, "lifetimes": LIFETIMES, "all": "all" in request.GET}
+    status = 200
+    try:
+        if request.method == "POST":
+            principal = require_administrator(request)
+            if request.POST.get("action") == "revoke":
+                name = service.revoke_token(actor=principal.name, name=request.POST.get("name", "")).name
+                return HttpResponseRedirect(f"?{urlencode({'revoked': name})}", status=303)
+            values["form"] = form = {field: request.POST.get(field, "").strip() for field in form}
+            if form["days"] not in LIFETIMES:
+                raise invalid_field("days", f"days must be one of 30, 90, 365 or nothing (got {form['days']}).")
+            lifetime = timedelta(days=int(form["days"])) if form["days"] else None
+            given = {field: form[field] for field in ("name", "role", "tags", "types", "comment")}
+            values["text"], values["created"] = service.create_token(actor=principal.name, lifetime=lifetime, **given)
+            values["matched"] = list(access_rules.matched_now(form["tags"], form["types"], LABELS))
+        elif administers(principal) and "revoke" in request.GET:
+            values["revoking"] = ApiToken.objects.filter(name=request.GET["revoke"], revoked=None).first()
+            if values["revoking"] is None:
+                raise TokenNotFoundError(request.GET["revoke"])
+    except CdbError as error:
+        problem, status = problem_of(error)
+        values |= problem
+    if administers(principal):
+        values["tokens"] = _tokens(None if values["all"] else principal.name)
+    response = show(request, "tokens.html", values, status=status)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def _tokens(creator: str | None) -> list[tuple[ApiToken, str, tuple[Permission, ...]]]:
+    """Tokens, the newest first, with their state and their permissions: those that `creator` has created, or all."""
+    made = AccessChange.objects.filter(action="create_token", detail__name=OuterRef("name")).values("actor")[:1]
+    found = ApiToken.objects.annotate(creator=Subquery(made)).order_by("-id")
+    rules = Rules(tuple(AccessRule.objects.filter(kind=RuleKind.TOKEN).order_by("id")), {})
+    return [
+        (token, _state(token), rules.of_token(token.name))
+        for token in (found if creator is None else found.filter(creator=creator))
+    ]
+
+
+def _state(token: ApiToken) -> str:
+    if token.revoked is not None:
+        return "revoked"
+    return "expired" if token.expires is not None and token.expires <= timezone.now() else "valid"

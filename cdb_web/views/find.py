@@ -1,0 +1,64 @@
+"""The search of the header: global tags, payload types, payload files, people and comments with a text."""
+
+from itertools import chain
+from typing import Any
+
+from django.db.models import Count, Max, Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+
+from cdb_rest import named_sql
+from cdb_rest.analysis.uses import escaped
+from cdb_rest.connections.postgresql import fetch_all
+from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadType
+from cdb_web import inputs
+from cdb_web.page import page, show, show_whole_or_part
+
+FILES = named_sql.load("payload_files")
+MAX_SHOWN = 20
+MAX_FILES = 50
+# Most payload files have a shorter text.
+MIN_LENGTH = 3
+
+
+@page
+def find(request: HttpRequest) -> HttpResponse:
+    """What has the text `q` in its name, author or description, in any case. Payload files follow, because they take longer."""
+    text = inputs.text(request.GET, "q")
+    values: dict[str, Any] = {"find": text, "max_shown": MAX_SHOWN, "may_have_files": len(text) >= MIN_LENGTH}
+    if text:
+        described = Q(name__icontains=text) | Q(description__icontains=text)
+        tags = GlobalTag.objects.filter(described | Q(author__icontains=text)).select_related("status")
+        changes = GlobalTagChange.objects.order_by("-number")
+        values |= {
+            # The tag or type with exactly this name comes first.
+            "tags": _first(tags.order_by("-updated"), tags.filter(name=text)),
+            "types": _first(
+                PayloadType.objects.filter(described).order_by("name"), PayloadType.objects.filter(name=text)
+            ),
+            "people": _people(text),
+            "comments": _first(changes.filter(comment__icontains=text)),
+        }
+    return show(request, "find.html", values)
+
+
+@page
+def files(request: HttpRequest) -> HttpResponse:
+    """The payload files with the text `q` in their URL or checksum, in this case, now or in the past."""
+    text = inputs.text(request.GET, "q")
+    values: dict[str, Any] = {"find": text, "min_length": MIN_LENGTH, "files": [], "max_files": MAX_FILES}
+    if len(text) >= MIN_LENGTH:
+        rows = fetch_all(FILES, {"pattern": f"%{escaped(text)}%", "most": MAX_FILES + 1})
+        values |= {"files": rows[:MAX_FILES], "has_more": len(rows) > MAX_FILES}
+    return show_whole_or_part(request, "find_files.html", "find_files_table.html", values)
+
+
+def _first(found: QuerySet[Any], exact: QuerySet[Any] | None = None) -> list[Any]:
+    """The first objects, `exact` before the others; one more than are shown."""
+    objects = chain(exact if exact is not None else (), found[: MAX_SHOWN + 1])
+    return list({one.pk: one for one in objects}.values())[: MAX_SHOWN + 1]
+
+
+def _people(text: str) -> list[dict[str, Any]]:
+    """The actors of changes whose names have the text, those first who have made the newest changes."""
+    found = GlobalTagChange.objects.filter(actor__icontains=text).values("actor")
+    return list(found.annotate(changes=Count("id"), newest=Max("created")).order_by("-newest")[: MAX_SHOWN + 1])
