@@ -91,14 +91,15 @@ ORDER BY list.payload_type COLLATE "C"
 
 
 -- name: payload_files
--- Payload files with a part of the URL or checksum, those of the present first: URL, checksum, whether an IOV has the file now.
+-- Payload files with a part of the URL or checksum, those of the present first: URL, checksum, whether an IOV of a payload
+-- list has the file now.
 -- Parameters: pattern text: for LIKE; most integer: the largest number of files.
 -- Expected plan: Seq Scans of PayloadIOV and PayloadIOVHistory that stop after enough rows. A trigram index would be faster, but it would
 -- make insertions slower, and not all servers of PostgreSQL have the extension.
 SELECT payload_url, checksum, bool_or(is_present)
 FROM (
     (
-        SELECT payload_url, checksum, true AS is_present
+        SELECT payload_url, checksum, payload_list_id IS NOT NULL AS is_present
         FROM "PayloadIOV"
         WHERE payload_url LIKE %(pattern)s OR checksum LIKE %(pattern)s
         LIMIT 20 * %(most)s

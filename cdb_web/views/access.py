@@ -6,6 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db.models import OuterRef, Subquery
+from django.db.models.fields.json import KT
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 from django.utils.http import urlencode
@@ -71,7 +72,12 @@ def tag_access(request: HttpRequest, name: str) -> HttpResponse:
 def _rules(request: HttpRequest, template: str, values: dict[str, Any], rules: list[AccessRule]) -> HttpResponse:
     """The page with the rules, or the response to a form that previews or makes a rule, or deletes one."""
     principal, tag = principal_of(request.META), values.get("tag")
-    form = {"kind": RuleKind.USER, "tags": escaped(tag.name) if tag else ANY, "types": ANY}
+    form = {
+        "kind": RuleKind.USER,
+        "role": str(Role.CONTRIBUTOR),
+        "tags": escaped(tag.name) if tag else ANY,
+        "types": ANY,
+    }
     values |= {"form": form, "kinds": KINDS, "roles": MEANINGS, "issuers": [one.name for one in issuers.configured()]}
     status = 200
     try:
@@ -164,8 +170,9 @@ def tokens(request: HttpRequest) -> HttpResponse:
 
 def _tokens(creator: str | None) -> list[tuple[ApiToken, str, tuple[Permission, ...]]]:
     """Tokens, the newest first, with their state and their permissions: those that `creator` has created, or all."""
-    made = AccessChange.objects.filter(action="create_token", detail__name=OuterRef("name")).values("actor")[:1]
-    found = ApiToken.objects.annotate(creator=Subquery(made)).order_by("-id")
+    made = AccessChange.objects.filter(action="create_token").annotate(token=KT("detail__name"))
+    creator_of = Subquery(made.filter(token=OuterRef("name")).values("actor")[:1])
+    found = ApiToken.objects.annotate(creator=creator_of).order_by("-id")
     rules = Rules(tuple(AccessRule.objects.filter(kind=RuleKind.TOKEN).order_by("id")), {})
     return [
         (token, _state(token), rules.of_token(token.name))

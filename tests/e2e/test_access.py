@@ -5,7 +5,7 @@ import time
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.clients import Browser, check_accessible
+from tests.e2e.clients import Browser, check_accessible, check_narrow, tabs
 from tests.e2e.service import JobClient, Service
 
 PASSWORD = "correct horse battery"
@@ -78,19 +78,27 @@ def test_a_revocation_takes_effect_in_all_processes(closed, client):
         assert client.call("GET", "whoami", headers=headers)[0] == 401
 
 
-def test_a_person_who_has_logged_in_inserts_behind_nginx(browser, closed, operator):
-    """Writes are closed, so the form needs the session. The file is a form of several parts."""
-    context = browser.new_context(base_url=f"http://127.0.0.1:{closed.port}")
-    page = context.new_page()
-    page.goto("/tags/tiny/manage")
-    page.get_by_label("Name of the copy").fill("web-copy")
-    page.get_by_role("button", name="Clone").click()
-    expect(page.get_by_role("alert")).to_contain_text("needs the role")
-    page.get_by_role("link", name="Log in").click()
-    page.fill("#id_username", "operator")
-    page.fill("#id_password", PASSWORD)
-    page.click("input[type=submit]")
+@pytest.fixture
+def page(browser, closed, operator):
+    """A tab of a browser; no script of it fails."""
+    with tabs(browser, f"http://127.0.0.1:{closed.port}") as open_tab:
+        yield open_tab()
+
+
+def log_in(page):
+    page.get_by_label("Name").fill("operator")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("main").get_by_role("button", name="Log in").click()
     expect(page.locator("header")).to_contain_text("operator")
+
+
+def test_a_person_who_has_logged_in_inserts_behind_nginx(page):
+    """Writes are closed, so the form needs the session. The file is a form of several parts."""
+    page.goto("/tags")
+    page.get_by_role("link", name="Log in").click()
+    check_accessible(page)
+    log_in(page)
+    page.goto("/tags/tiny/manage")
     page.get_by_label("Name of the copy").fill("web-copy")
     page.get_by_role("button", name="Clone").click()
     page.goto("/tags/web-copy/insert")
@@ -107,7 +115,76 @@ def test_a_person_who_has_logged_in_inserts_behind_nginx(browser, closed, operat
     check_accessible(page)
     page.get_by_role("button", name="Log out").click()
     expect(page.get_by_role("link", name="Log in")).to_be_visible()
-    context.close()
+
+
+def test_the_input_of_a_form_is_there_again_after_a_login(page):
+    page.goto("/login?next=/new")
+    log_in(page)
+    page.get_by_label("Name of the tag").fill("typed-once")
+    page.get_by_label("Comment").fill("a long text")
+    # The session ends, as after eight hours.
+    page.context.clear_cookies(name="sessionid")
+    page.get_by_role("button", name="Create the tag").click()
+    expect(page.get_by_role("main").get_by_text("You are not logged in").first).to_be_visible()
+    check_accessible(page)
+    page.get_by_role("main").get_by_role("link", name="Log in").first.click()
+    log_in(page)
+    expect(page.get_by_label("Name of the tag")).to_have_value("typed-once")
+    expect(page.get_by_label("Comment")).to_have_value("a long text")
+    page.get_by_role("button", name="Create the tag").click()
+    expect(page.get_by_role("heading", name="typed-once")).to_be_visible()
+    # It comes back once only.
+    page.goto("/new")
+    expect(page.get_by_label("Name of the tag")).to_have_value("")
+    assert page.evaluate("() => sessionStorage.getItem('input')") is None
+
+
+def test_an_administrator_changes_rules_and_tokens_and_finds_things(page, client):
+    page.goto("/login?next=/tags/tiny/access")
+    log_in(page)
+    page.get_by_label("Who").fill("carol")
+    page.get_by_label("Role").select_option("manager")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_role("main")).to_contain_text("Global tags tiny matches 1 of")
+    check_accessible(page)
+    page.get_by_role("button", name="Add the rule").click()
+    row = page.get_by_role("row", name="user carol")
+    expect(row).to_contain_text("insert, lock, revert, delete")
+    row.get_by_role("link").click()
+    check_accessible(page)
+    page.get_by_role("button", name="Delete the rule").click()
+    expect(page.get_by_role("status")).to_contain_text("was deleted")
+    expect(row).to_have_count(0)
+    page.get_by_role("link", name="Tokens").click()
+    page.get_by_label("Name of the program").fill("paged-robot")
+    page.get_by_label("Role").select_option("manager")
+    page.get_by_role("button", name="Create the token").click()
+    text = page.locator(".token").inner_text().strip()
+    check_accessible(page)
+    assert lock(client, {"Authorization": f"Bearer {text}"}, "unlocked")[0] == 200
+    assert page.evaluate("() => sessionStorage.getItem('input')") is None
+    page.get_by_role("link", name="I have copied it").click()
+    expect(page.get_by_role("row", name="paged-robot")).to_contain_text("valid")
+    # Neither Back nor the cache of the browser shows it again.
+    page.go_back()
+    assert text not in page.content()
+    for width in (1440, 390):
+        page.set_viewport_size({"width": width, "height": 800})
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            for path in ("/access", "/tags/tiny/access", "/tokens?all", "/login", "/find?q=pixel"):
+                page.goto(path)
+                check_narrow(page)
+                check_accessible(page)
+    page.goto("/tags/tiny")
+    page.keyboard.press("/")
+    page.keyboard.type("pixel_align")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("table")).to_contain_text("Pixel_Alignment/tiny/")
+    page.goto("/api/docs/")
+    expect(page.locator(".opblock-tag").first).to_be_visible()
+    color = page.evaluate("() => getComputedStyle(document.documentElement).backgroundColor")
+    assert color == "rgb(28, 32, 34)", color
 
 
 def test_no_log_contains_a_secret(closed, client):

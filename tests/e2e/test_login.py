@@ -103,7 +103,7 @@ def page(setting, browser):
 
 def log_in(page, service, name, start="/oidc/authenticate/"):
     page.goto(f"http://127.0.0.1:{service.port}{start}")
-    if start.startswith("/admin"):
+    if start.startswith(("/admin", "/login")):
         page.get_by_role("link", name="Log in with exp").click()
     page.get_by_label("Name").fill(name)
     page.get_by_label("Password").fill(PASSWORD)
@@ -127,8 +127,8 @@ def write(page, service):
 
 def test_an_expert_logs_in_and_has_the_role_of_the_group(setting, page):
     service, _ = setting
-    log_in(page, service, "alice")
-    expect(page.get_by_role("heading", name="cdb")).to_be_visible()
+    log_in(page, service, "alice", "/login?next=/tags")
+    expect(page.get_by_role("heading", name="Global tags")).to_be_visible()
     found = whoami(page, service)
     assert (found["name"], found["method"]) == ("exp:id-of-alice", "session")
     assert [one["role"] for one in found["permissions"]] == ["manager"]

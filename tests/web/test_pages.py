@@ -167,7 +167,7 @@ def test_closed_reads_need_the_role_reader(browser, tag, settings):
 def test_a_person_who_may_write_is_named_or_can_log_in(browser, tag, settings, django_user_model):
     assert "Log in" not in browser.get("/tags")
     settings.CDB_OPEN_WRITES = False
-    assert 'href="/admin/login/?next=%2Ftags%3Fq%3Dx">Log in</a>' in browser.get("/tags?q=x")
+    assert 'href="/login?next=%2Ftags%3Fq%3Dx" data-log-in>Log in</a>' in browser.get("/tags?q=x")
     client = ServiceClient(headers={"Accept": "text/html"})
     client.force_login(django_user_model.objects.create_user("an expert", password="x"))
     page = client.get("/tags").content.decode()
