@@ -39,7 +39,7 @@ MIDDLEWARE = [
     "cdb_rest.middleware.ObservationMiddleware",
     "cdb_web.error_pages.ErrorPageMiddleware",
     "cdb_rest.middleware.EdgeMiddleware",
-    "django.middleware.security.SecurityMiddleware",  # with CDB_TLS, redirects the admin to HTTPS
+    "django.middleware.security.SecurityMiddleware",  # with CDB_TLS, redirects the admin and the login to HTTPS
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django.middleware.common.CommonMiddleware",  # the check of the host name
     "django.middleware.csrf.CsrfViewMiddleware",  # for the admin; the views of the API are exempt, see cdb/urls.py
@@ -92,9 +92,9 @@ SESSION_COOKIE_AGE = 8 * 3600
 if _values["CDB_TLS"]:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = _values["CDB_TLS"]
-# Only the admin is redirected to HTTPS: clients of the API do not follow redirects, so the proxy must reject
-# their HTTP requests.
-SECURE_REDIRECT_EXEMPT = [r"^(?!admin/)"]
+# Only the admin and the pages with passwords and tokens are redirected to HTTPS: clients of the API do not follow
+# redirects, so the proxy must reject their HTTP requests.
+SECURE_REDIRECT_EXEMPT = [r"^(?!admin/|login|tokens)"]
 SECURE_HSTS_SECONDS = 365 * 24 * 3600 if _values["CDB_TLS"] else 0
 CSRF_TRUSTED_ORIGINS = security.trusted_origins(_values["CDB_ALLOWED_HOSTS"]) if _values["CDB_TLS"] else []
 # `cdb_rest.http.security` defines the security headers of all responses; this header only applies to HTML pages.

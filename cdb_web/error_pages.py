@@ -11,7 +11,8 @@ from cdb_rest.http.security import PAGE_HEADERS
 from cdb_rest.rules.errors import GlobalTagNotFoundError, NotFoundError
 from cdb_web.page import show
 
-HEADINGS = {
+HEADINGS: dict[int | str, str] = {
+    "login_failed": "Login failed",
     400: "This request is not valid",
     401: "Please log in",
     403: "Not permitted",
@@ -53,12 +54,15 @@ def csrf_failure(_request: HttpRequest, reason: str = "") -> HttpResponse:
 
 def _page(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     status = response.status_code
+    # The body of a response to HEAD is empty.
+    body = json.loads(response.content) if response.content else {"detail": "", "code": ""}
+    failed = body["code"] == "login_failed"
     values = {
         "status": status,
-        "heading": HEADINGS.get(status, "The request failed"),
-        # The body of a response to HEAD is empty.
-        "detail": json.loads(response.content)["detail"] if response.content else "",
+        "heading": HEADINGS["login_failed"] if failed else HEADINGS.get(status, "The request failed"),
+        "detail": body["detail"],
         "may_log_in": False,
+        "login_failed": failed,
     }
     error = getattr(response, "error", None)
     if isinstance(error, NotFoundError) and isinstance(error.name, str) and error.name:

@@ -55,7 +55,7 @@ OTHER_ERRORS = (
         "unsupported_media_type",
         "The headers declare the body as something other than JSON, or as compressed.",
     ),
-    ("429", "too_many_logins", "Only from the admin's login, behind nginx: there were too many attempts."),
+    ("429", "too_many_logins", "Only from the login, behind nginx: there were too many attempts."),
     ("500", "internal_error", "There is a bug in the service; the error was logged."),
     ("503", "migrations_missing", "Only from `/health/ready`: the database lacks migrations."),
     ("503", "database_unavailable", "Only from `/health/ready`: the database does not respond."),
@@ -64,6 +64,7 @@ OTHER_ERRORS = (
         "service_unavailable",
         "Only behind nginx: the service itself is down, does not respond in time, or has more requests than it can handle.",
     ),
+    ("other", "login_failed", "A login at an identity provider failed. The status is 403, 429 or 504."),
     ("other", "refused", "The request was rejected outside of the API, for example a write to a static file."),
 )
 

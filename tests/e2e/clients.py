@@ -44,11 +44,11 @@ class Browser:
         connection.close()
         return response.status, response.headers, body
 
-    def log_in(self, password, **headers):
-        _, _, page = self("GET", "/admin/login/")
+    def log_in(self, password, path="/admin/login/", **headers):
+        _, _, page = self("GET", path)
         token = re.search(rb'name="csrfmiddlewaretoken" value="(\w+)"', page)[1].decode()
         form = {"username": "operator", "password": password, "csrfmiddlewaretoken": token, "next": "/admin/"}
-        return self("POST", "/admin/login/?next=/admin/", form, **headers)
+        return self("POST", path, form, **headers)
 
 
 PREFIX = "/api/cdb_rest/"

@@ -104,8 +104,9 @@ def test_without_https_the_admin_sends_to_it_and_the_api_answers(secured):
     status, headers, _ = browser("GET", "/admin/", Host="ignored")
     assert status in (301, 400)
     direct = Browser(service.port, host=HOST)
-    status, headers, _ = direct("GET", "/admin/login/")
-    assert status == 301 and headers["Location"].startswith(f"https://{HOST}") and not direct.cookies
+    for path in ("/admin/login/", "/login", "/tokens"):
+        status, headers, _ = direct("GET", path)
+        assert status == 301 and headers["Location"].startswith(f"https://{HOST}") and not direct.cookies
     status, headers, body = direct("GET", LOOKUP)
     assert status == 200 and len(json.loads(body)) == 10 and "Strict-Transport-Security" not in headers
 

@@ -127,6 +127,9 @@ def write(page, service):
 
 def test_an_expert_logs_in_and_has_the_role_of_the_group(setting, page):
     service, _ = setting
+    # A login that was not begun here fails, and leads to a new one.
+    page.goto(f"http://127.0.0.1:{service.port}/oidc/callback/?code=x&state=y")
+    expect(page.get_by_role("heading", name="Login failed")).to_be_visible()
     log_in(page, service, "alice", "/login?next=/tags")
     expect(page.get_by_role("heading", name="Global tags")).to_be_visible()
     found = whoami(page, service)

@@ -29,7 +29,7 @@ DATA = [
     "/api/cdb_rest/",
     "/favicon.ico",
 ]
-PAGES = ["/", "/tags", "/api/docs/", "/admin/login/", "/admin/"]
+PAGES = ["/", "/tags", "/api/docs/", "/login", "/admin/login/", "/admin/"]
 
 
 def said(headers):
@@ -76,7 +76,7 @@ def test_pages_have_theirs(either, path):
     status, headers, _ = Browser(either.port)("GET", path, Accept="text/html")
     assert status in (200, 302)
     # The pages of the API description and of the admin have inline styles.
-    expected = PAGE_HEADERS | ({POLICY: PAGE_POLICY} if path in ("/", "/tags") else {})
+    expected = PAGE_HEADERS | ({POLICY: PAGE_POLICY} if path in ("/", "/tags", "/login") else {})
     assert {name: headers[name] for name in PAGE_HEADERS} == expected
 
 
@@ -88,10 +88,12 @@ def operators(served):
 
 
 def test_guesses_at_a_password_are_few_and_everything_else_goes_on(served, operators):
-    answers = [Browser(served.port).log_in("wrong")[0] for _ in range(12)]
+    # Those of the pages and of the admin together.
+    paths = ["/login", "/login/", "/admin/login/"]
+    answers = [Browser(served.port).log_in("wrong", path)[0] for path in paths * 4]
     assert answers[0] == 200 and answers[-1] == 429, answers
     browser = Browser(served.port)
-    status, headers, body = browser.log_in(PASSWORD)
+    status, headers, body = browser.log_in(PASSWORD, "/login")
     assert status == 429 and json.loads(body)["code"] == "too_many_logins" and headers["Retry-After"] == "60"
     assert HEADERS.items() <= said(headers).items()
     assert browser("GET", "/admin/login/")[0] == browser("GET", LOOKUP)[0] == 200
