@@ -104,7 +104,7 @@ def page(setting, browser):
 def log_in(page, service, name, start="/oidc/authenticate/"):
     page.goto(f"http://127.0.0.1:{service.port}{start}")
     if start.startswith(("/admin", "/login")):
-        page.get_by_role("link", name="Log in with exp").click()
+        page.get_by_text("Log in with exp").click()
     page.get_by_label("Name").fill(name)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button").click()
