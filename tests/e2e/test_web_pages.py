@@ -24,7 +24,13 @@ PAGES = [
     "/tags/patch/insert",
     "/tags/patch/manage",
     "/tags/patch/revert/1",
+    "/find?q=pixel",
+    "/login",
+    "/access",
+    "/tags/tiny/access",
+    "/tokens",
     "/nothing",
+    "/tags/tinny",
 ]
 
 
