@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from cdb_rest.models import AccessRule, GlobalTag, PayloadType, RuleKind
-from cdb_rest.rules.access import ACTIONS, ANY, All, Object, Permission, Role, matches, role_of
+from cdb_rest.rules.access import ACTIONS, ANY, PLACEHOLDERS, All, Object, Permission, Role, matches, role_of
 from cdb_rest.rules.status import Action, Status, role_for
-from cdb_rest.writes.access import PLACEHOLDERS
 
 # A `*` or `?` that repeats a letter, digit, `_` or `-`, as in online_*. In the syntax of a shell it stands for other text.
 GLOB = re.compile(r"(?<=[\w-])[*?]", re.ASCII)

@@ -17,6 +17,8 @@ from cdb_rest.rules.errors import AuthenticationRequiredError, NotPermittedError
 ANY = ".*"
 # A pattern that matches no text: the set of excluded characters has every character.
 NOTHING = r"[^\x00-\x{10FFFF}]"
+# The placeholders for the value of a claim in the patterns of a rule.
+PLACEHOLDERS = ("{value}", "{pattern}")
 
 
 class Role(IntEnum):

@@ -12,7 +12,7 @@ from django.db.models import Model
 from django.utils import timezone
 
 from cdb_rest.models import AccessChange, AccessRule, ApiToken, RevokedToken, RuleKind
-from cdb_rest.rules.access import ANY, Role, check_pattern, digest_of, escaped, new_token, role_of
+from cdb_rest.rules.access import ANY, PLACEHOLDERS, Role, check_pattern, digest_of, escaped, new_token, role_of
 from cdb_rest.rules.errors import (
     AccessRuleNotFoundError,
     InvalidInputError,
@@ -26,8 +26,6 @@ from cdb_rest.writes.transactions import write
 
 # The fields that describe a rule, in the order of its documents.
 RULE_FIELDS = ("kind", "issuer", "claim", "subject", "identity", "role", "tags", "types", "comment")
-# The placeholders for the value of a claim in the patterns of a rule.
-PLACEHOLDERS = ("{value}", "{pattern}")
 
 
 @write
