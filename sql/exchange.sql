@@ -110,6 +110,74 @@ WHERE payload_type COLLATE "C" = %(payload_type)s
 ORDER BY line
 
 
+-- name: import_numbers
+-- The numbers and the starts of the rows of one payload type in the import file, by start. Parameters: payload_type text.
+SELECT line, major_iov, minor_iov
+FROM cdb_import
+WHERE payload_type COLLATE "C" = %(payload_type)s
+ORDER BY major_iov, minor_iov, line
+
+
+-- name: import_checksums
+-- The rows of the import file whose payload URL has another checksum in another row or in any payload list: URL, number, checksum, and
+-- the others; by number. Rows without a checksum are left out.
+-- Parameters: payload_type text; numbers bigint[]: those of the rows to be looked at.
+-- Expected plan: a scan of the import table, and for each of its rows one of payload_iov_uses.
+SELECT own.payload_url, own.line, own.checksum, others.checksums
+FROM cdb_import AS own
+JOIN (
+    SELECT payload_url, array_agg(DISTINCT checksum) AS checksums FROM cdb_import WHERE checksum <> '' GROUP BY payload_url
+) AS same ON same.payload_url = own.payload_url
+CROSS JOIN LATERAL (
+    SELECT array_agg(DISTINCT other.checksum) AS checksums
+    FROM (
+        SELECT unnest(same.checksums) AS checksum
+        UNION ALL
+        (
+            SELECT iov.checksum
+            FROM "PayloadIOV" AS iov
+            WHERE iov.payload_url = own.payload_url AND iov.payload_list_id IS NOT NULL
+            LIMIT 100
+        )
+    ) AS other
+    WHERE other.checksum NOT IN ('', own.checksum)
+) AS others
+WHERE own.checksum <> '' AND own.payload_type COLLATE "C" = %(payload_type)s AND own.line = ANY(%(numbers)s)
+    AND others.checksums IS NOT NULL
+ORDER BY own.line
+
+
+-- name: effect_start
+-- A start that is up to a number of rows before a moment in a payload list as it is now: 0 if there are not so many.
+-- Parameters: list bigint; since numeric: the moment; nearby integer: the number of rows.
+-- Expected plan: Index Only Scan Backward by the starts of the list.
+SELECT coalesce(
+    (
+        SELECT comb_iov
+        FROM "PayloadIOV"
+        WHERE payload_list_id = %(list)s AND comb_iov < %(since)s
+        ORDER BY comb_iov DESC
+        OFFSET %(nearby)s
+        LIMIT 1
+    ),
+    0
+)
+
+
+-- name: effect_rows
+-- The parts in which the rows of a payload list in a version are valid, by start: since and until as combined moments, and the columns of
+-- the payload. They are read up to where the client stops.
+-- Parameters: list bigint, version integer; since, until numeric: the window; inclusive boolean. Placeholder: {rows}: `window_rows`.
+-- Expected plan: that of `window_rows`, without a Sort.
+SELECT comb_iov, least(end_of, lead(comb_iov) OVER (ORDER BY comb_iov ASC NULLS FIRST)), payload_url, checksum, size, extra
+FROM (
+    SELECT iov.*, cdb_end(major_iov_end, minor_iov_end, %(inclusive)s) AS end_of
+    FROM (
+        {rows}
+    ) AS iov
+) AS ended
+
+
 -- name: import_into_empty_list
 -- Insert the rows of one payload type in the import file into an empty payload list.
 -- Parameters: payload_type text, list_id bigint; version integer: that of the list after the change.

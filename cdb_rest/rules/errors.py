@@ -185,6 +185,10 @@ class OverlapError(CdbError, status=409, code="iov_overlap"):
     """The IOV would change what is defined in a protected tag, or another IOV of its list has the same start."""
 
 
+class ConfirmationRequiredError(CdbError, status=409, code="confirmation_required"):
+    """The write would remove existing IOVs or make gaps; repeat it with a confirmation if this is meant."""
+
+
 class PayloadTypeInUseError(CdbError, status=409, code="payload_type_in_use"):
     """The payload type cannot be deleted, because payload lists of this type exist."""
 

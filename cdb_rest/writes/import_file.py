@@ -27,12 +27,15 @@ ESCAPES = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
 
 @dataclass
 class TypeRows:
-    """The rows of a payload type in a file: their number, the first start, the last interval, and the gaps after them."""
+    """The rows of a payload type in a file: their number, and the first start.
+
+    `last` is the last start or end that the file names, `last_end` the last end if rows without one are open.
+    """
 
     count: int
-    gaps: int
     first: Moment
-    last: Interval
+    last: Moment
+    last_end: Moment
 
 
 def load(rows: Iterable[IOVRow]) -> None:
@@ -103,14 +106,9 @@ def _noted(members: Iterator[Member], types: dict[str, TypeRows]) -> Iterator[Me
     """The same members. Their payload types are noted in `types`."""
     for member in members:
         interval = member.interval
-        rows = types.get(str(member.key))
-        # Until the next row is known, there is a gap after a row with an end.
-        gap = int(member.has_end)
-        if rows is None:
-            types[str(member.key)] = TypeRows(1, gap, interval.start, interval)
-        else:
-            rows.gaps += gap - (not rows.last.is_open and rows.last.end == interval.start)
-            rows.count, rows.last = rows.count + 1, interval
+        last = interval.end if member.has_end else interval.start
+        rows = types.setdefault(str(member.key), TypeRows(0, interval.start, last, interval.end))
+        rows.count, rows.last, rows.last_end = rows.count + 1, max(rows.last, last), max(rows.last_end, interval.end)
         yield member
 
 

@@ -6,7 +6,9 @@ from typing import Any
 
 from django.db import transaction
 
+from cdb_rest.analysis.contents import ListVersion
 from cdb_rest.models import ChangeAction, GlobalTag, PayloadIOV, PayloadList, PayloadType
+from cdb_rest.models.payload_list import PRESENT
 from cdb_rest.rules.access import BY_THE_SYSTEM, All, Origin
 from cdb_rest.rules.errors import (
     GlobalTagNotFoundError,
@@ -19,12 +21,14 @@ from cdb_rest.rules.names import NAME_LENGTH
 from cdb_rest.rules.status import Action, Status, check_permitted, is_protected, role_for
 from cdb_rest.writes import import_file
 from cdb_rest.writes.change_log import Changes
+from cdb_rest.writes.effects import Affected, Effects, check_confirmed, read_effects
 from cdb_rest.writes.global_tags import add_global_tag
 from cdb_rest.writes.import_file import TypeRows
 from cdb_rest.writes.locks import lock_global_tag, lock_payload_lists
 from cdb_rest.writes.payload_lists import create_lists
 from cdb_rest.writes.payload_types import add_payload_type
 from cdb_rest.writes.placing import Placement, Plan
+from cdb_rest.writes.previews import preview
 from cdb_rest.writes.rows import set_interval
 from cdb_rest.writes.sharing import unshare
 from cdb_rest.writes.transactions import write
@@ -49,36 +53,34 @@ class ImportOptions:
 
 
 @dataclass
-class TypeReport:
-    """What an import does to the payload list of a type, by numbers of IOVs. `gaps` follow rows of the file.
-
-    The interval is from the first start in the file to the end of its last row.
-    """
-
-    payload_type: str
-    interval: Interval
-    added: int = 0
-    unchanged: int = 0
-    cut: int = 0
-    hidden: int = 0
-    gaps: int = 0
-
-
-@dataclass
 class ImportResult:
-    """The result of an import; after a dry run, as it would have been.
+    """The result of an import: its effects, and the new `revision` of the tag, None if nothing changed.
 
-    `creates_tag` says whether it created the tag, `new_types` are the names of the payload types that it created, and `new_lists`
-    is the number of new payload lists. `placements` are those of the rows, unless there are more than `ROWS_AT_ONCE`.
-    `revision` is the new one of the tag, None if nothing changed.
+    `placements` are those of the rows, unless there are more than `ROWS_AT_ONCE`; `new_lists` are new payload lists.
     """
 
-    creates_tag: bool = False
-    new_types: list[str] = field(default_factory=list)
+    effects: Effects = field(default_factory=Effects)
     new_lists: list[PayloadList] = field(default_factory=list)
-    types: list[TypeReport] = field(default_factory=list)
     placements: list[Placement] = field(default_factory=list)
     revision: int | None = None
+
+
+def import_effects(
+    *,
+    read: Callable[[], Iterable[IOVRow]],
+    global_tag: str,
+    options: ImportOptions = ImportOptions(),
+    progress: Progress = lambda done, total: None,
+    origin: Origin = BY_THE_SYSTEM,
+) -> Effects:
+    """What an import would change: it is made and rolled back. Raises the errors of `import_payload_iovs`."""
+
+    def service() -> ImportResult:
+        return import_payload_iovs(
+            read=read, global_tag=global_tag, options=options, confirmed=True, progress=progress, origin=origin
+        )
+
+    return preview(global_tag, service, lambda result, _: result.effects)
 
 
 @write
@@ -88,11 +90,13 @@ def import_payload_iovs(
     global_tag: str,
     options: ImportOptions = ImportOptions(),
     action: ChangeAction = ChangeAction.BULK,
-    dry_run: bool = False,
+    confirmed: bool = False,
     progress: Progress = lambda done, total: None,
     origin: Origin = BY_THE_SYSTEM,
 ) -> ImportResult:
-    """Insert all rows of a file into a tag, or none. A dry run stores nothing; a file without rows changes nothing.
+    """Insert all rows of a file into a tag, or none. A file without rows changes nothing.
+
+    An import that removes existing IOVs, or that makes a gap between IOVs, must be `confirmed`.
 
     `read` returns the rows, and is called again if `write` retries the import. Missing payload lists are created. Other writers
     of the tag wait until the import ends.
@@ -107,9 +111,9 @@ def import_payload_iovs(
     The change log gets an entry for a created tag, and one for the import, with `action`.
 
     Raises the errors of `read`, `InvalidInputError` for rows that are no set, and for rejected rows `OverlapError`,
-    `TagFrozenError` or `TagLimitError`, with the numbers of the rows; `GlobalTagNotFoundError`, `PayloadTypeNotFoundError`,
-    `NameTakenError` (a tag or type was created at the same moment), `ConcurrentChangeError`, `DatabaseUnavailableError`, or
-    those of missing permissions.
+    `TagFrozenError` or `TagLimitError`, with the numbers of the rows; `ConfirmationRequiredError`, `GlobalTagNotFoundError`,
+    `PayloadTypeNotFoundError`, `NameTakenError` (a tag or type was created at the same moment), `ConcurrentChangeError`,
+    `DatabaseUnavailableError`, or those of missing permissions.
     """
     result = ImportResult()
     tag = _lock_or_create_tag(global_tag, options, origin, result)
@@ -126,17 +130,46 @@ def import_payload_iovs(
     lists = _lists(tag, types, changes, result)
     total = sum(rows.count for rows in found.values())
     done = 0
+    affected = []
     for name, rows in found.items():
-        report = TypeReport(name, Interval(rows.first, rows.last.end))
-        result.types.append(report)
-        for inserted in _insert(tag, lists[name], report, rows, total, options, changes, result):
-            done += inserted
+        before, is_new = _version(lists[name]), lists[name] in result.new_lists
+        unchanged = 0
+        for placed, held in _insert(tag, lists[name], name, rows, total, options, changes, result):
+            unchanged += held
+            done += placed
             progress(done, total)
-    if any(report.added for report in result.types) or result.new_lists:
+        last = rows.last_end if options.in_order or options.hides_later else rows.last
+        after = before if unchanged == rows.count and not is_new else _present(lists[name])
+        affected.append(
+            Affected(
+                name,
+                None if is_new else before,
+                after,
+                Interval(rows.first, last),
+                added=rows.count - unchanged,
+                unchanged=unchanged,
+            )
+        )
+    effects = read_effects(affected, has_file=True)
+    effects.creates_tag, effects.new_types = result.effects.creates_tag, result.effects.new_types
+    effects.new_lists = len(result.new_lists)
+    result.effects = effects
+    if not confirmed:
+        check_confirmed(effects)
+    if not effects.changes_nothing:
         result.revision = changes.record(action, origin).get(tag.name)
-    if dry_run:
-        transaction.set_rollback(True)
     return result
+
+
+def _version(payload_list: PayloadList) -> ListVersion:
+    """Where the rows of a list are, also after the write."""
+    is_shared = payload_list.base_version is not None
+    version = payload_list.base_version if is_shared else payload_list.version
+    return ListVersion(payload_list.rows_list_id, version, payload_list.iov_count, version)
+
+
+def _present(payload_list: PayloadList) -> ListVersion:
+    return ListVersion(payload_list.rows_list_id, PRESENT, payload_list.iov_count, PRESENT)
 
 
 def _lock_or_create_tag(name: str, options: ImportOptions, origin: Origin, result: ImportResult) -> GlobalTag:
@@ -148,7 +181,7 @@ def _lock_or_create_tag(name: str, options: ImportOptions, origin: Origin, resul
         author = origin.actor[:NAME_LENGTH]
         tag, changes = add_global_tag(name=name, status=Status.UNLOCKED, author=author, description="")
         changes.record(ChangeAction.CREATE, origin)
-        result.creates_tag = True
+        result.effects.creates_tag = True
         return tag
     origin.principal.require(role_for(Action.ADD_IOV, tag.status.name), tag.name, All.ALL)
     return tag
@@ -161,7 +194,7 @@ def _types(names: list[str], options: ImportOptions, result: ImportResult) -> li
     if missing and not options.creates:
         raise PayloadTypeNotFoundError(", ".join(missing[:10]))
     types |= {name: add_payload_type(name=name) for name in missing}
-    result.new_types = missing
+    result.effects.new_types = missing
     return [types[name] for name in names]
 
 
@@ -182,14 +215,14 @@ def _lists(tag: GlobalTag, types: list[PayloadType], changes: Changes, result: I
 def _insert(
     tag: GlobalTag,
     payload_list: PayloadList,
-    report: TypeReport,
+    payload_type: str,
     rows: TypeRows,
     total: int,
     options: ImportOptions,
     changes: Changes,
     result: ImportResult,
-) -> Iterator[int]:
-    """Insert the rows of a type, in batches. Yields the size of each batch."""
+) -> Iterator[tuple[int, int]]:
+    """Insert the rows of a type, in batches. Yields the size of each batch, and how many of its rows change nothing."""
     has_limits = tag.closed is not None or tag.largest_major is not None
     is_large = total > ROWS_AT_ONCE
     if options.in_order and is_large:
@@ -197,12 +230,11 @@ def _insert(
     if is_large and not has_limits and payload_list.iov_count == 0:
         unshare([payload_list])
         # There are no rows to cut, so one statement is enough.
-        import_file.insert_into_empty_list(report.payload_type, payload_list)
+        import_file.insert_into_empty_list(payload_type, payload_list)
         changes.of_list(payload_list, added=rows.count)
-        report.added, report.gaps = rows.count, rows.gaps
-        yield rows.count
+        yield rows.count, 0
         return
-    batches = _Batches(payload_list, report.payload_type, options)
+    batches = _Batches(payload_list, payload_type, options)
     if is_large and is_protected(tag.status.name):
         # Check all rows before inserting any. Otherwise the rows of one batch would be protected against the next batch.
         for plan, _ in batches.plans(protecting=True):
@@ -210,19 +242,9 @@ def _insert(
     for plan, placements in batches.plans(protecting=not is_large):
         if not plan.changes_nothing:
             plan.apply(changes)
-        _add(report, placements)
         if not is_large:
             result.placements += placements
-        yield len(placements)
-
-
-def _add(report: TypeReport, placements: list[Placement]) -> None:
-    for placement in placements:
-        report.unchanged += placement.holder is not None
-        report.added += placement.holder is None
-        report.cut += sum(bool(cut.rest) for cut in placement.cuts)
-        report.hidden += sum(not cut.rest for cut in placement.cuts)
-        report.gaps += placement.leaves_gap
+        yield len(placements), sum(placement.holder is not None for placement in placements)
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,6 @@ class Placement:
     - `cuts`: the rows that it cuts.
     - `holder`: the row that makes the same payload valid at its start, if the whole interval has this payload already. Then the
       IOV is not placed.
-    - `leaves_gap`: whether no row is valid at its end.
     """
 
     iov: PayloadIOV
@@ -49,7 +48,6 @@ class Placement:
     number: int = 0
     cuts: list[Cut[TimelineRow[PayloadIOV]]] = field(default_factory=list)
     holder: TimelineRow[PayloadIOV] | None = None
-    leaves_gap: bool = False
 
     @cached_property
     def interval(self) -> Interval:
@@ -149,7 +147,6 @@ class Plan:
                 f"{self._name(other)} of {payload_list} starts at the same moment, {row.interval.start}."
             )
         placement.cuts = timeline.attach(row, since_only=placement.since_only, name=self._name)
-        placement.leaves_gap = not placement.since_only and not timeline.is_valid_at(row.interval.end)
         self._new.append(row)
         self._changed.add(payload_list.id)
 

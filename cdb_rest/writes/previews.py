@@ -6,7 +6,8 @@ from typing import TypeVar
 from cdb_rest.analysis.contents import read_contents
 from cdb_rest.analysis.difference import Comparison
 from cdb_rest.models import GlobalTagChange
-from cdb_rest.rules.as_of import AsOf
+from cdb_rest.rules.as_of import AsOf, TagState
+from cdb_rest.rules.errors import GlobalTagNotFoundError
 from cdb_rest.rules.moment import AFTER_ALL, Interval, Moment
 from cdb_rest.writes.locks import lock_global_tag
 from cdb_rest.writes.transactions import roll_back
@@ -21,15 +22,23 @@ def preview(tag: str, service: Callable[[], Result], inspect: Callable[[Result, 
     return what `inspect` returns. All that was changed in the database is undone.
 
     `service` must not be a dry run. `inspect` is in the transaction of the write, so it sees the tag as it would be, and must
-    not use caches. Other writers of the tag wait meanwhile. Raises `GlobalTagNotFoundError`, and the errors of both.
+    not use caches. Other writers of the tag wait meanwhile. A tag that `service` creates has no lists in a. Raises the errors
+    of both.
     """
 
     def execute() -> Seen:
-        # No other writer can record a change between this statement and the end.
-        lock_global_tag(tag)
-        before = GlobalTagChange.objects.filter(global_tag=tag).order_by("-revision").values_list("revision", flat=True)
-        as_of = AsOf(revision=before.first() or 0)
+        before = _states(tag)
         result = service()
-        return inspect(result, Comparison(read_contents([(tag, as_of)]), read_contents([(tag, None)]), EVERYTHING))
+        return inspect(result, Comparison(read_contents(before), read_contents([(tag, None)]), EVERYTHING))
 
     return roll_back(execute)
+
+
+def _states(tag: str) -> list[TagState]:
+    """The present state of a tag, which is locked, so that no other writer can change it; empty if there is no such tag."""
+    try:
+        lock_global_tag(tag)
+    except GlobalTagNotFoundError:
+        return []
+    revisions = GlobalTagChange.objects.filter(global_tag=tag).order_by("-revision").values_list("revision", flat=True)
+    return [(tag, AsOf(revision=revisions.first() or 0))]

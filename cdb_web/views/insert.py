@@ -21,6 +21,7 @@ from cdb_rest.rules.moment import Interval, Mode
 from cdb_rest.writes.clearing import Clearing, clear_interval
 from cdb_rest.writes.imports import ImportOptions, ImportResult, import_payload_iovs
 from cdb_rest.writes.insertion import Insertion
+from cdb_rest.writes.previews import preview
 from cdb_web import inputs
 from cdb_web.page import form_page, problem_of, show
 from cdb_web.plan_drawing import draw_plan
@@ -63,8 +64,8 @@ def insert(request: HttpRequest, name: str) -> HttpResponse:
         except (InvalidInputError, TagChangedError) as error:
             # With the preview, also if the tag has changed.
             problem, status = problem_of(error)
-            preview = _preview(request, name, given, is_one=is_one)
-            return show(request, "insert.html", values | preview | problem, status=status)
+            shown = _preview(request, name, given, is_one=is_one)
+            return show(request, "insert.html", values | shown | problem, status=status)
     except CdbError as error:
         problem, status = problem_of(error)
         may_be_cut = {"may_be_cut": isinstance(error, CutFileError)}
@@ -85,15 +86,16 @@ def _to_change(name: str, revision: int | None) -> HttpResponse:
 
 def _import(request: HttpRequest, name: str, given: list[IOVRow], *, is_one: bool, dry_run: bool) -> ImportResult:
     """One row is placed by the interval rule, those of a file as a set."""
-    hides_later = request.POST.get("open_hides_later") == "1"
-    return import_payload_iovs(
-        read=lambda: given,
-        global_tag=name,
-        options=ImportOptions(in_order=is_one, hides_later=hides_later),
-        action=ChangeAction.INSERT if is_one else ChangeAction.BULK,
-        dry_run=dry_run,
-        origin=dry_run_origin(request) if dry_run else origin_of(request),
-    )
+    options = ImportOptions(in_order=is_one, hides_later=request.POST.get("open_hides_later") == "1")
+    action = ChangeAction.INSERT if is_one else ChangeAction.BULK
+    origin = dry_run_origin(request) if dry_run else origin_of(request)
+
+    def service() -> ImportResult:
+        return import_payload_iovs(
+            read=lambda: given, global_tag=name, options=options, action=action, confirmed=True, origin=origin
+        )
+
+    return preview(name, service, lambda result, _: result) if dry_run else service()
 
 
 def _preview(request: HttpRequest, name: str, given: list[IOVRow], *, is_one: bool) -> dict[str, Any]:
@@ -143,8 +145,8 @@ def _clear(request: HttpRequest, name: str, values: dict[str, Any]) -> HttpRespo
     planned, placement = newest_revision(name), clear(dry_run=True).placement
     with snapshot():
         drawing = draw_plan(name, [placement], clearing=True) if placement.cuts else {}
-    preview = {"cleared": cuts_document(placement.cuts), "planned": planned, "changes": len(placement.cuts)}
-    return show(request, "insert.html", values | preview | drawing)
+    shown = {"cleared": cuts_document(placement.cuts), "planned": planned, "changes": len(placement.cuts)}
+    return show(request, "insert.html", values | shown | drawing)
 
 
 def _row(values: dict[str, str]) -> IOVRow:

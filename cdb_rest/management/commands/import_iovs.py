@@ -3,7 +3,8 @@
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -13,18 +14,20 @@ from tqdm import tqdm
 
 from cdb_rest.management.access import by_account
 from cdb_rest.management.interruption import interruptible
-from cdb_rest.management.output import table
+from cdb_rest.management.output import ROWS_SHOWN, table
 from cdb_rest.parsing.iov_files import CutFileError, Options, read_iov_rows
 from cdb_rest.rules.access import Origin
-from cdb_rest.rules.errors import CdbError, GlobalTagNotFoundError, PayloadTypeNotFoundError
+from cdb_rest.rules.errors import CdbError, ConfirmationRequiredError, GlobalTagNotFoundError, PayloadTypeNotFoundError
 from cdb_rest.rules.iov_rows import IOVRow
 from cdb_rest.rules.moment import Mode
 from cdb_rest.rules.names import COMMENT_LENGTH
-from cdb_rest.writes.imports import ImportOptions, ImportResult, TypeReport, import_payload_iovs
+from cdb_rest.writes.effects import Effects, EffectWarning, TypeEffects
+from cdb_rest.writes.imports import ImportOptions, import_effects, import_payload_iovs
 
 # The largest file. It takes hours to import.
 MAX_FILE_BYTES = 2**34
-HEADER = ("payload type", "added", "unchanged", "cut", "hidden", "gaps", "first", "last")
+COUNTS = ("added", "unchanged", "shortened", "starts later", "split", "replaced", "removed", "gaps")
+HEADER = ("payload type", *COUNTS, "from", "up to")
 
 
 class Command(BaseCommand):
@@ -42,6 +45,9 @@ class Command(BaseCommand):
         parser.add_argument("--global-tag", metavar="NAME", required=True, help="name of the tag to insert into")
         parser.add_argument("--comment", default="", help="reason for the change log (default: none)")
         parser.add_argument("--dry-run", action="store_true", help="insert the rows, report, and roll back")
+        parser.add_argument(
+            "--confirm", action="store_true", help="import also if existing IOVs would be removed or gaps would be made"
+        )
         parser.add_argument(
             "--create", action="store_true", help="create the tag, unlocked, and payload types, if they do not exist"
         )
@@ -80,7 +86,7 @@ class Command(BaseCommand):
                     global_tag,
                     how,
                     options=ImportOptions(options["create"], options["in_order"], options["open_hides_later"]),
-                    dry_run=dry_run,
+                    service=import_effects if dry_run else partial(_store, confirmed=options["confirm"]),
                     origin=Origin(by_account("import_iovs"), comment),
                 )
         except OSError as error:
@@ -89,12 +95,17 @@ class Command(BaseCommand):
             raise CommandError(f"{error} --no-final-newline accepts it. Nothing was stored.") from error
         except (GlobalTagNotFoundError, PayloadTypeNotFoundError) as error:
             raise CommandError(f"{error} --create creates it. Nothing was stored.") from error
+        except ConfirmationRequiredError as error:
+            raise CommandError(
+                f"{_described(error)}\nWith --confirm, they are imported. Nothing was stored."
+            ) from error
         except CdbError as error:
-            lines = [f"Line {row['row'] + 1}: {row['detail']}" for row in error.rows]
-            raise CommandError("\n".join([*(lines or [str(error)]), "Nothing was stored."])) from error
+            raise CommandError(f"{_described(error)}\nNothing was stored.") from error
         self._report(done, global_tag, dry_run=dry_run, took=f"{time.monotonic() - begin:.1f} s")
 
-    def _import(self, source: BinaryIO, tag: str, how: Options, **values: Any) -> ImportResult:
+    def _import(
+        self, source: BinaryIO, tag: str, how: Options, service: Callable[..., Effects], **values: Any
+    ) -> Effects:
         size = source.seek(0, 2)
         with (
             interruptible() as check,
@@ -115,29 +126,48 @@ class Command(BaseCommand):
                         check()
                     yield row
 
-            return import_payload_iovs(read=rows, global_tag=tag, progress=progress, **values)
+            return service(read=rows, global_tag=tag, progress=progress, **values)
 
-    def _report(self, done: ImportResult, tag: str, *, dry_run: bool, took: str) -> None:
-        verbs = ("Would import", "would create") if dry_run else ("Imported", "created")
+    def _report(self, done: Effects, tag: str, *, dry_run: bool, took: str) -> None:
+        for warning in done.warnings:
+            self.stdout.write(self.style.WARNING(_shown_warning(warning)))
         if done.types:
-            self.stdout.write(table(HEADER, [_shown(report) for report in done.types]))
+            self.stdout.write(table(HEADER, [_shown(found) for found in done.types]))
+        verbs = ("Would import", "would create") if dry_run else ("Imported", "created")
         created = [
             *([f"global tag {tag}, unlocked"] if done.creates_tag else []),
             *(f"payload type {name}" for name in done.new_types),
-            *([f"{len(done.new_lists)} payload lists"] if done.new_lists else []),
+            *([f"{done.new_lists} payload lists"] if done.new_lists else []),
         ]
-        added, unchanged = (sum(getattr(report, name) for report in done.types) for name in ("added", "unchanged"))
+        added, unchanged = (sum(getattr(found, name) for found in done.types) for name in ("added", "unchanged"))
         self.stdout.write(
             f"{verbs[0]} {added:,} IOVs into global tag {tag}; unchanged: {unchanged:,}"
             f"{f'; {verbs[1]} ' if created else ''}{', '.join(created)} ({took})."
         )
 
 
-def _shown(report: TypeReport) -> list[str]:
-    since, until = report.interval.on_wire(Mode(settings.CDB_IOV_MODE))
-    numbers = (report.added, report.unchanged, report.cut, report.hidden, report.gaps)
-    last = "open" if report.interval.is_open else "{},{}".format(*until)
-    return [report.payload_type, *(f"{number:,}" for number in numbers), "{},{}".format(*since), last]
+def _store(**values: Any) -> Effects:
+    return import_payload_iovs(**values).effects
+
+
+def _described(error: CdbError) -> str:
+    return "\n".join(f"Line {row['row'] + 1}: {row['detail']}" for row in error.rows) or str(error)
+
+
+def _shown_warning(warning: EffectWarning) -> str:
+    """A warning with the numbers of its first rows."""
+    numbers = ", ".join(map(str, warning.rows[:ROWS_SHOWN]))
+    more = ", …" if len(warning.rows) > ROWS_SHOWN else ""
+    return f"Warning ({warning.kind}): {warning.payload_type}: {warning.text}{f' Lines: {numbers}{more}.' if numbers else ''}"
+
+
+def _shown(found: TypeEffects) -> list[str]:
+    numbers = (f"{getattr(found, name.replace(' ', '_')):,}" for name in COUNTS)
+    if found.interval is None:
+        return [found.payload_type, *numbers, "-", "-"]
+    since, until = found.interval.on_wire(Mode(settings.CDB_IOV_MODE))
+    last = "open" if found.interval.is_open else "{},{}".format(*until)
+    return [found.payload_type, *numbers, "{},{}".format(*since), last]
 
 
 def _opened(file: str) -> BinaryIO:
