@@ -1,12 +1,11 @@
 """Previews: what a write would change in a global tag. The write is made, compared with the state before it, and rolled back."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeVar
 
-from cdb_rest.analysis.contents import read_contents
+from cdb_rest.analysis.contents import Contents, read_contents
 from cdb_rest.analysis.difference import Comparison
-from cdb_rest.models import GlobalTagChange
-from cdb_rest.rules.as_of import AsOf, TagState
 from cdb_rest.rules.errors import GlobalTagNotFoundError
 from cdb_rest.rules.moment import AFTER_ALL, Interval, Moment
 from cdb_rest.writes.locks import lock_global_tag
@@ -27,18 +26,22 @@ def preview(tag: str, service: Callable[[], Result], inspect: Callable[[Result, 
     """
 
     def execute() -> Seen:
-        before = _states(tag)
+        before = _before(tag)
         result = service()
-        return inspect(result, Comparison(read_contents(before), read_contents([(tag, None)]), EVERYTHING))
+        return inspect(result, Comparison(before, read_contents([(tag, None)]), EVERYTHING))
 
     return roll_back(execute)
 
 
-def _states(tag: str) -> list[TagState]:
-    """The present state of a tag, which is locked, so that no other writer can change it; empty if there is no such tag."""
+def _before(tag: str) -> Contents:
+    """The contents of a tag as they are, and stay readable after a write. The tag is locked, so that no other writer changes it."""
     try:
         lock_global_tag(tag)
     except GlobalTagNotFoundError:
-        return []
-    revisions = GlobalTagChange.objects.filter(global_tag=tag).order_by("-revision").values_list("revision", flat=True)
-    return [(tag, AsOf(revision=revisions.first() or 0))]
+        return read_contents([])
+    contents = read_contents([(tag, None)])
+    lists = {
+        name: tuple(item._replace(rows_version=item.version) for item in lists)
+        for name, lists in contents.lists.items()
+    }
+    return replace(contents, lists=lists)
