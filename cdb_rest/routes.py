@@ -202,6 +202,7 @@ ROUTES = (
     Route("clearing.PayloadIOVClearView", ("payload-iovs/clear",), writes=Role.MANAGER),
     Route("insertions.PayloadIOVInsertView", ("payload-iovs/insert",), writes=Role.CONTRIBUTOR),
     Route("insertions.PayloadIOVBulkView", ("bulk_piov", "payload-iovs/bulk"), writes=Role.CONTRIBUTOR),
+    Route("imports.GlobalTagImportView", ("global-tags/<str:name>/import",), writes=Role.CONTRIBUTOR),
     Route("changes.ChangeListView", ("global-tags/<str:name>/changes",), queries={"": 6}),
     Route("changes.ChangeView", ("global-tags/<str:name>/changes/<str:revision>",), pool=Pool.HEAVY, queries={"": 8}),
     Route("reverting.GlobalTagRevertView", ("global-tags/<str:name>/revert",), writes=Role.MANAGER),

@@ -138,7 +138,7 @@ def _row(placement: Placement, created: bool, dry_run: bool) -> dict[str, Any]:
         "payload_list": None if created and dry_run else payload_list.name,
         "list_created": created,
         "added": {"id": iov.id, "payload_url": iov.payload_url}
-        | _interval(interval)
+        | interval_document(interval)
         | ({"until": "next"} if placement.since_only and holder is None else {}),
     } | cuts_document(placement.cuts)
 
@@ -158,11 +158,12 @@ def _cut(cut: Cut[TimelineRow[PayloadIOV]]) -> dict[str, Any]:
     return {
         "id": iov.id,
         "payload_url": iov.payload_url,
-        "before": _interval(cut.was),
-        "after": [_interval(rest) for rest in cut.rest],
+        "before": interval_document(cut.was),
+        "after": [interval_document(rest) for rest in cut.rest],
     }
 
 
-def _interval(interval: Interval) -> dict[str, Any]:
+def interval_document(interval: Interval) -> dict[str, Any]:
+    """The `IntervalDocument` of an interval."""
     since, until = interval.on_wire(Mode(settings.CDB_IOV_MODE))
     return {"since": list(since), "until": "open" if interval.is_open else list(until)}

@@ -8,6 +8,7 @@ import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from itertools import chain
 from typing import Any, BinaryIO
 
@@ -33,6 +34,7 @@ FAULT = ""
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 DIGITS = re.compile(r"[0-9]{1,19}", re.ASCII)
 # Spreadsheets have 15 digits at most.
+MOST_EXACT = 10**15
 LARGE = 9_200_000_000_000_000_000
 ROUNDED = "looks like 9223372036854775807, rounded by a spreadsheet; leave an open end empty"
 
@@ -116,7 +118,9 @@ class _Reader:
             try:
                 text = line.decode()
             except UnicodeDecodeError:
-                raise _faulty([(self._line, "The file must be text in UTF-8.")]) from None
+                raise _faulty(
+                    [(self._line, "The file must be text in UTF-8; save it so (in Excel: CSV UTF-8).")]
+                ) from None
             if not text.endswith("\n") and not self._options.may_be_cut:
                 raise CutFileError(f"Line {self._line}: The last line has no line break; was the file cut off?")
             if text.strip() and not text.lstrip().startswith("#"):
@@ -148,7 +152,7 @@ class _Reader:
         return {name: row[name] for name in COLUMNS if row.get(name) is not None}
 
     def _csv(self, header: str, lines: Iterator[str]) -> Iterator[tuple[int, Mapping[str, Any]]]:
-        names, delimiter = _header(header)
+        names, delimiter = _header(header, self._line or 1)
         self._check_columns(self._line or 1, [name for name in names if name])
         try:
             for fields in csv.reader(lines, delimiter=delimiter, strict=True):
@@ -156,50 +160,61 @@ class _Reader:
                     values = zip(names, fields, strict=True)
                     yield self._line, {name: field for name, field in values if name and field != ""}
                 else:
-                    kind = "few" if len(fields) < len(names) else "many"
-                    yield self._line, {FAULT: f"It has too {kind} fields: {len(fields)} instead of {len(names)}."}
+                    kind, remedy = (
+                        ("few", "; empty ones need a separator, too") if len(fields) < len(names) else ("many", "")
+                    )
+                    yield (
+                        self._line,
+                        {FAULT: f"It has too {kind} fields: {len(fields)} instead of {len(names)}{remedy}."},
+                    )
         except csv.Error as error:
             raise _faulty([(self._line, f"It is not valid CSV: {error}.")]) from None
 
     def _check_columns(self, number: int, names: list[str]) -> None:
         unknown = [name for name in names if name not in COLUMNS]
         if unknown and not self._options.ignores_columns:
-            raise _faulty(
-                [
-                    (
-                        number,
-                        f"Unknown columns: {', '.join(name[:60] for name in unknown[:10])}; --ignore-columns ignores them.",
-                    )
-                ]
-            )
+            raise _faulty([(number, f"Unknown columns: {_named(unknown)}; correct or remove them.")])
 
 
-def _header(line: str) -> tuple[list[str], str]:
+def _named(unknown: list[str]) -> str:
+    """Unknown columns, each with the most similar known one."""
+    similar = ((name[:60], get_close_matches(name[:60], COLUMNS, 1)) for name in unknown[:10])
+    return ", ".join(f"{name} ({known[0]}?)" if known else name or "one without a name" for name, known in similar)
+
+
+def _header(line: str, number: int) -> tuple[list[str], str]:
     """The names of the columns, and the delimiter: the one with which most of them are known. One column may have no name."""
     found: list[tuple[int, list[str], str]] = []
     for delimiter in DELIMITERS:
         if line.count(delimiter) >= MAX_COLUMNS:
-            raise _faulty([(1, f"The file has more than {MAX_COLUMNS} columns.")])
+            raise _faulty([(number, f"The file has more than {MAX_COLUMNS} columns.")])
         try:
             names = [name.strip().lower() for name in next(csv.reader([line], delimiter=delimiter, strict=True), [])]
         except csv.Error as error:
-            raise _faulty([(1, f"The header is not valid CSV: {error}.")]) from None
+            raise _faulty([(number, f"The header is not valid CSV: {error}.")]) from None
         found.append((sum(name in COLUMNS for name in names), names, delimiter))
     _, names, delimiter = max(found, key=lambda item: item[0])
     missing = [name for name in TEXTS[:2] if name not in names]
     if "since" not in names:
         missing += [name for name in START if name not in names]
     if missing:
-        raise InvalidInputError(
-            f"Line 1: The file is neither JSON nor CSV with the columns payload_type, payload_url, and since or major_iov and "
-            f"minor_iov (missing: {', '.join(missing)})."
+        unknown = [name for name in names if name not in COLUMNS]
+        found_here = f"; not columns: {_named(unknown)}" if unknown else ""
+        raise _faulty(
+            [
+                (
+                    number,
+                    "The file must be JSON, or CSV whose first line names the columns payload_type, payload_url, and since or "
+                    f"major_iov and minor_iov (missing: {', '.join(missing)}{found_here}).",
+                )
+            ]
         )
     for name in set(names):
         if names.count(name) > 1:
-            raise _faulty([(1, f"The column {name or 'without a name'} is there twice.")])
+            raise _faulty([(number, f"The column {name or 'without a name'} is there twice.")])
     for whole, parts in (("since", START), ("until", END)):
         if whole in names and any(part in names for part in parts):
-            raise _faulty([(1, f"The file has both {whole} and {' or '.join(parts)}.")])
+            raise _faulty([(number, f"The file has both {whole} and {' or '.join(parts)}.")])
     return names, delimiter
 
 
@@ -218,7 +233,8 @@ def _row(number: int, values: Mapping[str, Any], options: Options) -> IOVRow:
         interval = Interval.from_wire(since, until, mode)
         if interval.is_empty:
             rule = "after" if mode is Mode.CONTINUOUS else "at or after"
-            raise _FaultError(f"The end {until} must be {rule} the start {since}.")
+            name = "until" if "until" in values else "major_iov_end, minor_iov_end"
+            raise _FaultError(f"{name} {until} must be {rule} the start {since}; are they swapped?")
         _, until = interval.on_wire(own)
         is_open = until == END_OF_TIME
     return IOVRow(
@@ -285,10 +301,12 @@ def _number(name: str, value: Any) -> int:
             raise _FaultError(f"{name} {ROUNDED} (got {value}).")
         return number
     try:
-        is_rounded = not isinstance(value, list | dict) and LARGE <= float(value) < 1e19
+        meant = -1.0 if isinstance(value, list | dict) else float(value)
     except (TypeError, ValueError, OverflowError):
-        is_rounded = False
-    hint = ROUNDED if is_rounded else f"must be a number from 0 to {OPEN}"
+        meant = -1.0
+    hint = ROUNDED if LARGE <= meant < 1e19 else f"must be a number from 0 to {OPEN}"
+    if meant.is_integer() and 0 <= meant < MOST_EXACT:
+        hint = f"must be written with digits only: {int(meant)}"
     raise _FaultError(f"{name} {hint} (got {str(value)[:60]!r}).")
 
 

@@ -51,11 +51,12 @@ def faults_of_set(members: Iterable[Member], word: str) -> Iterator[tuple[int, s
         if before is not None and before.key != member.key:
             before = longest = None
         if before is not None and before.interval.start == start:
-            yield member.number, f"{word} {before.number} has the same start, {start}."
+            yield member.number, f"{word} {before.number} has the same start, {start}; keep one of them."
         elif longest is not None and longest.interval.end > start:
             yield (
                 member.number,
-                f"the interval {member.interval} overlaps {longest.interval} of {word} {longest.number}.",
+                f"the interval {member.interval} overlaps {longest.interval} of {word} {longest.number}; end that one "
+                f"at {start}, or leave its end empty.",
             )
         if member.has_end and (longest is None or longest.interval.end < member.interval.end):
             longest = member

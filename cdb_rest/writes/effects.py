@@ -4,13 +4,13 @@ Validity is effective: an IOV is valid from its start to the earlier one of its 
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import connection
@@ -221,10 +221,10 @@ class _Sweep:
         ):
             self._compare(old, self._measured(new))
 
-    def _parts(self, rows: ListVersion | None, first: Decimal, *, numbered: bool) -> Iterator[Part]:
+    def _parts(self, rows: ListVersion | None, first: Decimal, *, numbered: bool) -> Generator[Part]:
         """The parts of a list where a row is valid, from the one at `first` on, up to `NEARBY` rows after the window."""
         rows = rows or NO_LISTS[0]
-        parameters = {
+        parameters: dict[str, Any] = {
             "list": rows.id,
             "version": rows.rows_version,
             "since": first,

@@ -27,12 +27,13 @@ ESCAPES = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
 
 @dataclass
 class TypeRows:
-    """The rows of a payload type in a file: their number, and the first start.
+    """The rows of a payload type in a file: how many they are, the number of the first line, and the first start.
 
     `last` is the last start or end that the file names, `last_end` the last end if rows without one are open.
     """
 
     count: int
+    number: int
     first: Moment
     last: Moment
     last_end: Moment
@@ -107,7 +108,8 @@ def _noted(members: Iterator[Member], types: dict[str, TypeRows]) -> Iterator[Me
     for member in members:
         interval = member.interval
         last = interval.end if member.has_end else interval.start
-        rows = types.setdefault(str(member.key), TypeRows(0, interval.start, last, interval.end))
+        rows = types.setdefault(str(member.key), TypeRows(0, member.number, interval.start, last, interval.end))
+        rows.number = min(rows.number, member.number)
         rows.count, rows.last, rows.last_end = rows.count + 1, max(rows.last, last), max(rows.last_end, interval.end)
         yield member
 

@@ -1,6 +1,6 @@
 """Import of the rows of a file into a global tag."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,8 +14,9 @@ from cdb_rest.rules.errors import (
     GlobalTagNotFoundError,
     InvalidInputError,
     PayloadTypeNotFoundError,
+    quoted,
 )
-from cdb_rest.rules.iov_rows import IOVRow, refused_lines
+from cdb_rest.rules.iov_rows import FAULTS_NAMED, IOVRow, refused_lines
 from cdb_rest.rules.moment import Interval, Moment
 from cdb_rest.rules.names import NAME_LENGTH
 from cdb_rest.rules.status import Action, Status, check_permitted, is_protected, role_for
@@ -80,7 +81,8 @@ def import_effects(
             read=read, global_tag=global_tag, options=options, confirmed=True, progress=progress, origin=origin
         )
 
-    return preview(global_tag, service, lambda result, _: result.effects)
+    effects: Effects = preview(global_tag, service, lambda result, _: result.effects)
+    return effects
 
 
 @write
@@ -125,7 +127,7 @@ def import_payload_iovs(
     if not found:
         transaction.set_rollback(True)
         return ImportResult()
-    types = _types(list(found), options, result)
+    types = _types(found, options, result)
     changes = Changes()
     lists = _lists(tag, types, changes, result)
     total = sum(rows.count for rows in found.values())
@@ -163,8 +165,7 @@ def import_payload_iovs(
 
 def _version(payload_list: PayloadList) -> ListVersion:
     """Where the rows of a list are, also after the write."""
-    is_shared = payload_list.base_version is not None
-    version = payload_list.base_version if is_shared else payload_list.version
+    version = payload_list.version if payload_list.base_version is None else payload_list.base_version
     return ListVersion(payload_list.rows_list_id, version, payload_list.iov_count, version)
 
 
@@ -187,15 +188,21 @@ def _lock_or_create_tag(name: str, options: ImportOptions, origin: Origin, resul
     return tag
 
 
-def _types(names: list[str], options: ImportOptions, result: ImportResult) -> list[PayloadType]:
-    """Find or create the payload types. Returns them in the order of `names`."""
-    types = {payload_type.name: payload_type for payload_type in PayloadType.objects.filter(name__in=names)}
-    missing = [name for name in names if name not in types]
+def _types(found: Mapping[str, TypeRows], options: ImportOptions, result: ImportResult) -> list[PayloadType]:
+    """Find or create the payload types. Returns them in the order of `found`."""
+    types = {payload_type.name: payload_type for payload_type in PayloadType.objects.filter(name__in=found)}
+    missing = [name for name in found if name not in types]
     if missing and not options.creates:
-        raise PayloadTypeNotFoundError(", ".join(missing[:10]))
+        error = PayloadTypeNotFoundError(", ".join(missing[:10]))
+        lines = sorted((found[name].number, name) for name in missing)[:FAULTS_NAMED]
+        text = "There is no payload type {}; correct payload_type, or create the type."
+        error.rows = [
+            {"row": number - 1, "code": error.code, "detail": text.format(quoted(name))} for number, name in lines
+        ]
+        raise error
     types |= {name: add_payload_type(name=name) for name in missing}
     result.effects.new_types = missing
-    return [types[name] for name in names]
+    return [types[name] for name in found]
 
 
 def _lists(tag: GlobalTag, types: list[PayloadType], changes: Changes, result: ImportResult) -> dict[str, PayloadList]:

@@ -34,7 +34,7 @@ def preview(tag: str, service: Callable[[], Result], inspect: Callable[[Result, 
 
 
 def _before(tag: str) -> Contents:
-    """The contents of a tag as they are, and stay readable after a write. The tag is locked, so that no other writer changes it."""
+    """The contents of a tag, which stay readable after a write. The tag is locked, so that no other writer changes it."""
     try:
         lock_global_tag(tag)
     except GlobalTagNotFoundError:

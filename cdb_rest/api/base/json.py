@@ -57,7 +57,7 @@ class AlwaysJSON(BaseContentNegotiation):
 
     def select_parser(self, request: Any, parsers: Iterable[BaseParser]) -> BaseParser | None:
         media_type = (request.content_type or "").split(";")[0].strip().lower()
-        return next((parser for parser in parsers if media_type in ("", parser.media_type)), None)
+        return next((parser for parser in parsers if not media_type or parser.media_type in ("*/*", media_type)), None)
 
     def select_renderer(
         self, request: Any, renderers: Iterable[BaseRenderer], format_suffix: str | None = None

@@ -117,7 +117,12 @@ def respond_to_write(request: Request, make: Callable[[], dict[str, Any]]) -> Ht
         )
     route, in_path = type(request.parser_context["view"]).__name__, request.parser_context["kwargs"]
     query = {name: request.query_params.getlist(name) for name in request.query_params}
-    content = orjson.dumps([route, in_path, query, _body(request)], option=orjson.OPT_SORT_KEYS)
+    # A file is represented by its digest.
+    content = orjson.dumps(
+        [route, in_path, query, _body(request)],
+        default=lambda file: hashlib.sha256(file).hexdigest(),
+        option=orjson.OPT_SORT_KEYS,
+    )
     digest = hashlib.sha256(content).hexdigest()
     principal = principal_of(request.META)
     # An unknown client may repeat a request from another address.

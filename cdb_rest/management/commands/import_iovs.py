@@ -94,7 +94,7 @@ class Command(BaseCommand):
         except CutFileError as error:
             raise CommandError(f"{error} --no-final-newline accepts it. Nothing was stored.") from error
         except (GlobalTagNotFoundError, PayloadTypeNotFoundError) as error:
-            raise CommandError(f"{error} --create creates it. Nothing was stored.") from error
+            raise CommandError(f"{_described(error)}\n--create creates it. Nothing was stored.") from error
         except ConfirmationRequiredError as error:
             raise CommandError(
                 f"{_described(error)}\nWith --confirm, they are imported. Nothing was stored."

@@ -1,0 +1,105 @@
+"""Files as people make them, with and without mistakes: each has the same outcome in every way, and so do the rows afterwards."""
+
+import json
+
+import pytest
+
+from cdb_rest.models import GlobalTagChange
+from cdb_rest.rules.moment import OPEN
+from tests.imports.ways import WAYS, Outcome, rows, valid
+
+pytestmark = pytest.mark.django_db(transaction=True)
+BEFORE = "a1-O b5-6 c8-O"
+HEADER = b"payload_type,payload_url,since,until\n"
+ENDS = b"payload_type,payload_url,since,major_iov_end,minor_iov_end\n"
+
+
+def refused(*lines, code="invalid_input"):
+    return Outcome(code, list(lines), set()), BEFORE
+
+
+def stored(after, *lines, warnings=()):
+    return Outcome("stored", list(lines), set(warnings)), after
+
+
+def to_confirm(*lines, warnings):
+    return Outcome("confirmation_required", list(lines), set(warnings)), BEFORE
+
+
+UNCHANGED = Outcome("unchanged", [], set()), BEFORE
+MANY = [f"m,{start}," for start in range(1000, 10_999)]
+# A file for the rows `BEFORE`, with its outcome and the rows afterwards.
+FILES = {
+    "a: the same start twice": (rows("x,10,11", "y,10,12"), *refused(3)),
+    "b: out of order": (rows("z,12,", "y,10,", "x,9,"), *stored(f"{BEFORE} x9-O y10-O z12-O")),
+    "c: overlap in the file": (rows("x,10,19", "y,13,14"), *refused(3)),
+    "c: overlap, out of order": (rows("y,13,", "x,10,19"), *refused(2)),
+    "d: end before start": (rows("x,10,9"), *refused(2)),
+    "d: empty interval": (ENDS + b"Gain,x,10,10,0\n", *refused(2)),
+    "e: unknown type": (HEADER + b"Gain,x,10,\nGian,y,11,\nGian,z,12,\n", *refused(3, code="payload_type_not_found")),
+    "f: another case": (rows("x,9,", "A,10,"), *stored(f"{BEFORE} x9-O A10-O", 3, warnings=["other_case"])),
+    "f: a space at the end": (rows("C ,10,"), *stored(f"{BEFORE} C 10-O", 2, warnings=["other_case"])),
+    "g: empty checksum": (b"payload_type,payload_url,checksum,since\nGain,x,,10\n", *stored(f"{BEFORE} x10-O")),
+    "g: another checksum": (
+        b"payload_type,payload_url,checksum,since\nGain,a,other,10\nGain,y,1,11\nGain,y,2,12\n",
+        *stored(f"{BEFORE} a10-O y11-O y12-O", 2, 3, 4, warnings=["other_checksum"]),
+    ),
+    "h: no column for the start": (b"payload_type,payload_url\nGain,x\n", *refused(1)),
+    "h: a row cut short": (HEADER + b"Gain,x,10,\nGain,y,11\n", *refused(3)),
+    "h: a row too long": (HEADER + b"Gain,x,10,,\n", *refused(2)),
+    "h: a file cut off": (HEADER + b"Gain,x,10,5", *refused(2, code="file_may_be_cut_off")),
+    "i: columns in another order": (b"until,since,payload_url,payload_type\n,10,x,Gain\n", *stored(f"{BEFORE} x10-O")),
+    "i: an index without a name": (b",payload_type,payload_url,since\n0,Gain,x,10\n", *stored(f"{BEFORE} x10-O")),
+    "i: names in other case": (b" Payload_Type ,PAYLOAD_URL,Since\nGain,x,10\n", *stored(f"{BEFORE} x10-O")),
+    "i: an extra column": (b"payload_type,payload_url,since,note\nGain,x,10,mine\n", *refused(1)),
+    "i: a misspelt column": (b"payload_type,payload_url,sinze\nGain,x,10\n", *refused(1)),
+    "i: no header": (b"# mine\nGain,x,10,\n", *refused(2)),
+    "i: too many columns": (b"payload_type,payload_url,since" + b",x" * 99 + b"\n", *refused(1)),
+    "j: no end, next and open": (rows("x,9,", "y,10,next", "z,11,OPEN"), *stored(f"{BEFORE} x9-O y10-O z11-O")),
+    "j: ends of all kinds": (
+        HEADER + b'Gain,w,9,10\nGain,x,10,"11,0"\nGain,y,11,"11,end"\nGain,z,12,"13,5"\n',
+        *stored("a1-O b5-6 c8-9 w9-10 x10-11 y11-12 z12-13.5 c13.5-O"),
+    ),
+    "j: numbers": (ENDS + f"Gain,x,9,10,0\nGain,y,10,{OPEN},{OPEN}\n".encode(), *stored("a1-O b5-6 c8-9 x9-10 y10-O")),
+    "j: half an end": (ENDS + b"Gain,x,9,10,\n", *refused(2)),
+    "j: JSON": (
+        json.dumps([{"payload_type": "Gain", "payload_url": "x", "since": [9, 0], "until": [9, "end"]}]).encode(),
+        *stored("a1-O b5-6 c8-9 x9-10 c10-O"),
+    ),
+    "j: JSON Lines": (b'{"payload_type": "Gain", "payload_url": "x", "since": 9, "until": "next"}\n', *stored(f"{BEFORE} x9-O")),
+    "j: another mode": (
+        b'payload_type,payload_url,since,until,mode\nGain,x,9,"9,4",discrete\n',
+        *stored("a1-O b5-6 c8-9 x9-9.5 c9.5-O"),
+    ),
+    "k: semicolons": (b'payload_type;payload_url;since;until\nGain;x;10,0;\n', *stored(f"{BEFORE} x10-O")),
+    "k: tabs": (b"payload_type\tpayload_url\tsince\nGain\tx\t10\n", *stored(f"{BEFORE} x10-O")),
+    "k: byte order mark and CRLF": (
+        b"\xef\xbb\xbf" + rows("x,10,").replace(b"\n", b"\r\n"),
+        *stored(f"{BEFORE} x10-O"),
+    ),
+    "k: UTF-16": (rows("x,10,").decode().encode("utf-16"), *refused(1)),
+    "k: a long line": (HEADER + b"Gain," + b"x" * 70_000 + b",1,\n", *refused(2)),
+    "l: numbers of a spreadsheet": (
+        HEADER + b'Gain,x,1e3,\nGain,x,+5,\nGain,x,5.0,\nGain,x,"1,000,0",\nGain,x,NaN,\n',
+        *refused(2, 3, 4, 5, 6),
+    ),
+    "l: a rounded end": (ENDS + b"Gain,x,10,9223372036854770000,9.22337E+18\n", *refused(2)),
+    "m: one of 10,000 rows removes": (rows(*MANY, "x,2,900"), *to_confirm(10_001, warnings=["removed", "long"])),
+    "n: an IOV is removed": (rows("x,4,9"), *to_confirm(2, warnings=["removed"])),
+    "o: a gap": (rows("x,3,4", "y,0,1"), *stored("y0-1 a1-3 x3-4 a4-O b5-6 c8-O")),
+    "p: ten times as far": (rows("x,100,"), *stored(f"{BEFORE} x100-O", 2, warnings=["far_start"])),
+    "q: the export": (rows("a,1,open", "b,5,6", "c,8,open"), *UNCHANGED),
+    "q: a part of an IOV": (rows("a,2,4"), *UNCHANGED),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("case", FILES)
+def test_a_file_has_the_same_outcome_in_every_way(request, way, case):
+    request.getfixturevalue("stored")(BEFORE)
+    content, outcome, after = FILES[case]
+    assert way(content) == outcome
+    found = valid()
+    assert found == after if len(found) < 1000 else found.startswith(after), found
+    if outcome.kind != "stored":
+        assert not GlobalTagChange.objects.exists()
