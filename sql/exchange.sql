@@ -118,32 +118,36 @@ WHERE payload_type COLLATE "C" = %(payload_type)s
 ORDER BY major_iov, minor_iov, line
 
 
+-- name: import_checksum_settings
+-- Settings of this transaction for `import_checksums`, after `analysis_settings`: the planner chooses.
+SELECT set_config('enable_seqscan', 'on', true), set_config('enable_bitmapscan', 'on', true)
+
+
 -- name: import_checksums
--- The rows of the import file whose payload URL has another checksum in another row or in any payload list: URL, number, checksum, and
--- the others; by number. Rows without a checksum are left out.
+-- The rows of one payload type in the import file whose payload URL has another checksum in another row or in any payload list of the
+-- type: URL, number, checksum, and the others; by number. Rows without a checksum are left out.
 -- Parameters: payload_type text; numbers bigint[]: those of the rows to be looked at.
--- Expected plan: a scan of the import table, and for each of its rows one of payload_iov_uses.
-SELECT own.payload_url, own.line, own.checksum, others.checksums
-FROM cdb_import AS own
-JOIN (
-    SELECT payload_url, array_agg(DISTINCT checksum) AS checksums FROM cdb_import WHERE checksum <> '' GROUP BY payload_url
-) AS same ON same.payload_url = own.payload_url
-CROSS JOIN LATERAL (
-    SELECT array_agg(DISTINCT other.checksum) AS checksums
-    FROM (
-        SELECT unnest(same.checksums) AS checksum
-        UNION ALL
-        (
-            SELECT iov.checksum
-            FROM "PayloadIOV" AS iov
-            WHERE iov.payload_url = own.payload_url AND iov.payload_list_id IS NOT NULL
-            LIMIT 100
-        )
-    ) AS other
-    WHERE other.checksum NOT IN ('', own.checksum)
-) AS others
-WHERE own.checksum <> '' AND own.payload_type COLLATE "C" = %(payload_type)s AND own.line = ANY(%(numbers)s)
-    AND others.checksums IS NOT NULL
+-- Expected plan: for few rows a Bitmap Heap Scan by payload_iov_uses for each, for many a Hash Join.
+WITH own AS MATERIALIZED (
+    SELECT payload_url, line, checksum
+    FROM cdb_import
+    WHERE payload_type COLLATE "C" = %(payload_type)s AND line = ANY(%(numbers)s) AND checksum <> ''
+),
+known AS (
+    SELECT payload_url, checksum
+    FROM cdb_import
+    WHERE payload_type COLLATE "C" = %(payload_type)s AND checksum <> ''
+    UNION
+    SELECT iov.payload_url, iov.checksum
+    FROM "PayloadIOV" AS iov
+    JOIN "PayloadList" AS list ON list.id = iov.payload_list_id
+    JOIN "PayloadType" AS kind ON kind.id = list.payload_type_id
+    WHERE kind.name = %(payload_type)s AND iov.checksum <> '' AND iov.payload_url IN (SELECT payload_url FROM own)
+)
+SELECT own.payload_url, own.line, own.checksum, array_agg(known.checksum ORDER BY known.checksum)
+FROM own
+JOIN known ON known.payload_url = own.payload_url AND known.checksum <> own.checksum
+GROUP BY own.payload_url, own.line, own.checksum
 ORDER BY own.line
 
 

@@ -28,6 +28,7 @@ ROWS = named_sql.load("effect_rows").replace(
 )
 START = named_sql.load("effect_start")
 NUMBERS = named_sql.load("import_numbers")
+CHECKSUM_SETTINGS = named_sql.load("import_checksum_settings")
 CHECKSUMS = named_sql.load("import_checksums")
 # The largest number of differences of a payload type, and of rows of a warning, that are shown.
 SHOWN = 100
@@ -171,8 +172,6 @@ def read_effects(affected: Iterable[Affected], *, has_file: bool) -> Effects:
 
     Raises `django.db.Error`.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(SETTINGS)
     effects = Effects()
     for item in affected:
         found = TypeEffects(item.payload_type, item.added, item.unchanged)
@@ -213,6 +212,8 @@ class _Sweep:
 
     def run(self) -> None:
         """Make the pass."""
+        with connection.cursor() as cursor:
+            cursor.execute(SETTINGS)
         after, start = self._affected.after or NO_LISTS[0], self._affected.window.start
         [(first,)] = fetch_all(START, {"list": after.id, "since": start.combined, "nearby": NEARBY})
         with (
@@ -375,10 +376,12 @@ class _Sweep:
         if not numbers:
             return
         name = self._affected.payload_type
+        with connection.cursor() as cursor:
+            cursor.execute(CHECKSUM_SETTINGS)
         if rows := fetch_all(CHECKSUMS, {"payload_type": name, "numbers": numbers}):
             url, _, mine, others = rows[0]
             text = (
-                f"Payload URLs that have another checksum elsewhere in the file or in the database: {len(rows):,} "
+                f"Payload URLs that have another checksum elsewhere in the file or in a payload list of the type: {len(rows):,} "
                 f"({url}: {mine}, and {', '.join(others[:3])})."
             )
             yield EffectWarning(Kind.OTHER_CHECKSUM, name, text, _first(row[1] for row in rows), len(rows))
