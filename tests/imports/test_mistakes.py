@@ -3,10 +3,13 @@
 import json
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from cdb_rest.models import GlobalTagChange
+from cdb_rest.models import GlobalTagChange, PayloadIOV
 from cdb_rest.rules.moment import OPEN
-from tests.imports.ways import WAYS, Outcome, rows, valid
+from tests.builders import Builder, emptied, make_statuses
+from tests.imports.ways import WAYS, Outcome, command, post, rows, valid
 
 pytestmark = pytest.mark.django_db(transaction=True)
 BEFORE = "a1-O b5-6 c8-O"
@@ -103,3 +106,98 @@ def test_a_file_has_the_same_outcome_in_every_way(request, way, case):
     assert found == after if len(found) < 1000 else found.startswith(after), found
     if outcome.kind != "stored":
         assert not GlobalTagChange.objects.exists()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_export_with_one_url_edited_replaces_only_this_one(build, api, way):
+    tag = build.tag()
+    for name in ("Gain", "Noise"):
+        payload_list = build.list(tag, name)
+        for url, since, until in (("a", 1, 4), ("b", 5, OPEN), ("c", 8, OPEN)):
+            build.iov(payload_list, (since, 0), (until, OPEN if until == OPEN else 0), url=f"{name}/{url}")
+    export = api.get("global-tags/tag/export").content
+    assert way(export) == Outcome("unchanged", [], set())
+    edited = export.replace(b"Gain/b", b"Gain/B2")
+    assert way(edited) == Outcome("stored", [], set())
+    assert api.get("global-tags/tag/export").content == edited
+
+
+def test_a_confirmed_import_is_one_change_with_its_comment(request, api):
+    request.getfixturevalue("stored")(BEFORE)
+    error = post(rows("x,4,9")).error(409, "confirmation_required")
+    assert [row["row"] for row in error["rows"]] == [1] and "b [(5, 0), (6, 0))" in error["detail"]
+    key = {"Idempotency-Key": "one", "CDB-Comment": "meant"}
+    made = [post(rows("x,4,9"), "confirm=1", **key).json for _ in range(2)]
+    assert made[0] == made[1] and made[0]["revision"] == 1
+    assert valid() == "a1-4 x4-9 c9-O"
+    [change] = GlobalTagChange.objects.all()
+    assert (change.action, change.comment) == ("bulk", "meant")
+    post(rows("y,4,9"), "confirm=1", **key).error(409, "idempotency_key_reused")
+    command(rows("z,2,10"), "--confirm")
+    assert valid() == "a1-2 z2-10 c10-O"
+
+
+MOMENTS = st.integers(0, 12)
+ROWS = st.dictionaries(MOMENTS, st.tuples(st.sampled_from("abc"), st.integers(1, 6) | st.none()), max_size=5)
+
+
+def states(found):
+    """The payload at each of 20 moments for rows {start: (payload, length or None)}: that of the last start, up to its end."""
+    last = [max((since for since in found if since <= at), default=None) for at in range(20)]
+    return [since is not None and _at(found[since], at - since) for at, since in enumerate(last)]
+
+
+def _at(row, after):
+    url, length = row
+    return url if length is None or after < length else None
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[*HealthCheck])
+@given(before=ROWS, since=MOMENTS, length=st.integers(1, 6) | st.none())
+def test_effects_are_those_of_a_model(before, since, length):
+    make_statuses()
+    with emptied():
+        build = Builder()
+        payload_list = build.list(build.tag())
+        for start, (url, until) in before.items():
+            end = (OPEN, OPEN) if until is None else (start + until, 0)
+            build.iov(payload_list, (start, 0), end, url=f"{url}{start}")
+        old = states({start: (f"{url}{start}", until) for start, (url, until) in before.items()})
+        end = "" if length is None else since + length
+        file = rows(f"x,{since},{end}")
+        [found] = post(file, "dry_run=1").ok()["payload_types"]
+        assert post(file, "confirm=1").ok()["payload_types"] == [found]
+        new = states(
+            {
+                iov.major_iov: (
+                    iov.payload_url,
+                    None if iov.major_iov_end == OPEN else iov.major_iov_end - iov.major_iov,
+                )
+                for iov in PayloadIOV.objects.filter(payload_list__isnull=False)
+            }
+        )
+        shown = [0] * 20
+        for one in found["differences"]:
+            until = 20 if one["until"] == "open" else one["until"][0]
+            for at in range(one["since"][0], min(until, 20)):
+                assert (one["before"] or None, one["after"]) == (old[at] or None, new[at])
+                shown[at] += 1
+        assert shown == [int((was or None) != (now or None)) for was, now in zip(old, new, strict=True)]
+        fates = dict.fromkeys(("shortened", "starts_later", "split", "replaced", "removed"), 0)
+        for start, (url, _) in before.items():
+            name = f"{url}{start}"
+            was, now = ([at for at in range(20) if state[at] == name] for state in (old, new))
+            if was == now:
+                continue
+            if not now:
+                fates["replaced" if start == since else "removed"] += 1
+            elif now[-1] - now[0] + 1 > len(now):
+                fates["split"] += 1
+            else:
+                fates["shortened" if now[0] == was[0] else "starts_later"] += 1
+        assert {name: found[name] for name in fates} == fates
+        inner = [[at for at, url in enumerate(state) if url] for state in (old, new)]
+        holes = [
+            {at for at in range(min(found, default=0), max(found, default=0)) if at not in found} for found in inner
+        ]
+        assert bool(found["gaps"]) == bool(holes[1] - holes[0])
