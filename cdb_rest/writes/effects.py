@@ -300,7 +300,7 @@ class _Sweep:
                 spans.add(since, until, old, new)
                 if new is not None and new.number is not None:
                     self._note(new, previous)
-        spans.close()
+        spans.end()
         self._found.gaps = len(self._gaps)
 
     def _note(self, new: Part, previous: Part | None) -> None:
@@ -393,7 +393,7 @@ class _Spans:
     def __init__(self, found: TypeEffects) -> None:
         self._found = found
         self._open: tuple[Decimal, Decimal, Part | None, Part | None] | None = None
-        self._first: Decimal | None = None
+        self._all: tuple[Decimal, Decimal] | None = None
 
     def add(self, since: Decimal, until: Decimal, old: Part | None, new: Part | None) -> None:
         """Add a step in which the payloads differ. The steps are ordered."""
@@ -402,20 +402,24 @@ class _Spans:
             if end == since and [part and part.payload for part in parts] == [old and old.payload, new and new.payload]:
                 self._open = (first, until, old, new)
                 return
-        self.close()
+        self._close()
         self._open = (since, until, old, new)
 
-    def close(self) -> None:
-        """Note the interval that is not yet noted. Call it also at the end."""
+    def end(self) -> None:
+        """Note the last interval, and the one from the first start to the last end."""
+        self._close()
+        if self._all is not None:
+            self._found.interval = interval_between(*self._all)
+
+    def _close(self) -> None:
         if self._open is None:
             return
         since, until, old, new = self._open
         self._open, found = None, self._found
-        interval = interval_between(since, until)
+        self._all = (self._all[0] if self._all else since, until)
         found.difference_count += 1
         if len(found.differences) < SHOWN:
-            found.differences.append(NetDifference(interval, old and old.url, new and new.url))
-        found.interval = Interval(found.interval.start if found.interval else interval.start, interval.end)
+            found.differences.append(NetDifference(interval_between(since, until), old and old.url, new and new.url))
 
 
 def _steps(

@@ -72,6 +72,14 @@ WRITES = {
             {"global_tag": tag, "payload_type": "Gain", "since": [1, 0], "until": "open", "reason": "why"},
         ),
     ),
+    "import a file": (
+        Role.CONTRIBUTOR,
+        lambda tag, ids: (
+            "POST",
+            f"global-tags/{tag}/import",
+            [{"payload_type": "Gain", "payload_url": "x", "since": 7}],
+        ),
+    ),
     "limit a tag": (Role.MANAGER, lambda tag, ids: ("PUT", f"global-tags/{tag}/limits", {"largest_major": 9})),
     "plan an insertion": (
         Role.CONTRIBUTOR,
