@@ -84,6 +84,15 @@ class ImportDocument(Shape):
 
 
 FILE = 'payload_type,payload_url,checksum,since,until\nPixel_Alignment,pixel/run5.root,9e107d9d,"5,0","6,0"\n'
+ROWS = [
+    {
+        "payload_type": "Pixel_Alignment",
+        "payload_url": "pixel/run5.root",
+        "checksum": "9e107d9d",
+        "since": [5, 0],
+        "until": [6, 0],
+    }
+]
 EXAMPLE = {
     "detail": "Dry run, nothing was changed: payload IOVs inserted: 1; unchanged: 0; existing IOVs replaced: 0; removed: 0.",
     "dry_run": True,
@@ -152,7 +161,8 @@ class GlobalTagImportView(StrictView):
         request={"text/csv": str, "application/jsonl": str, "application/json": list[dict[str, Any]]},
         responses=ImportDocument,
         examples=[
-            OpenApiExample("In the scenario tiny", FILE, request_only=True, media_type="text/csv"),
+            OpenApiExample("CSV", FILE, request_only=True, media_type="text/csv"),
+            OpenApiExample("JSON", ROWS, request_only=True, media_type="application/json"),
             response_example(EXAMPLE, "With dry_run=1"),
         ],
     )

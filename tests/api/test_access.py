@@ -77,7 +77,7 @@ WRITES = {
         lambda tag, ids: (
             "POST",
             f"global-tags/{tag}/import",
-            [{"payload_type": "Gain", "payload_url": "x", "since": 7}],
+            [{"payload_type": "Gain", "payload_url": "x", "since": 2}],
         ),
     ),
     "limit a tag": (Role.MANAGER, lambda tag, ids: ("PUT", f"global-tags/{tag}/limits", {"largest_major": 9})),

@@ -116,7 +116,7 @@ def test_many_rows_come_from_a_file(forms, tag, content):
     [
         (ROW | {"since": "5,x"}, 400, "From must be major,minor"),
         (ROW | {"until": "soon,1"}, 400, "Up to must be major,minor"),
-        (ROW | {"payload_type": "none"}, 404, "There is no payload type &#x27;none&#x27;."),
+        (ROW | {"payload_type": "none"}, 404, "There is no payload type &#x27;none&#x27;"),
         (
             ROW | {"size": "many", "since": ""},
             400,
@@ -126,11 +126,11 @@ def test_many_rows_come_from_a_file(forms, tag, content):
         ({"file": "[{"}, 400, "not valid JSON"),
         ({"file": b"\xff\xfe"}, 400, "must be text in UTF-8"),
         (ROW | {"payload_type": "", "payload_url": ""}, 400, "Payload type is required. Payload URL is required."),
-        (ROW | {"payload_type": "a<b"}, 404, "There is no payload type &#x27;a&lt;b&#x27;."),
+        (ROW | {"payload_type": "a<b"}, 404, "There is no payload type &#x27;a&lt;b&#x27;"),
         (ROW | {"payload_type": " Gain"}, 404, "There is no payload type"),
-        ({"file": "a,b\n1,2\n"}, 400, "(missing: payload_type, payload_url, major_iov, minor_iov)"),
+        ({"file": "a,b\n1,2\n"}, 400, "(missing: payload_type, payload_url, major_iov, minor_iov; not columns: a, b)"),
         ({"file": '{"a": 1}\n'}, 400, "Unknown columns: a"),
-        ({"file": ""}, 400, "neither JSON nor CSV"),
+        ({"file": ""}, 400, "must be JSON, or CSV"),
         ({}, 400, "Choose a file."),
         ({"rows": "{}\n", "planned": "1"}, 400, "The start is missing"),
         ({"rows": json.dumps([ROW_OF_A_FILE]), "planned": "x"}, 400, "planned"),
