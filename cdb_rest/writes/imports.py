@@ -22,7 +22,8 @@ from cdb_rest.rules.names import NAME_LENGTH
 from cdb_rest.rules.status import Action, Status, check_permitted, is_protected, role_for
 from cdb_rest.writes import import_file
 from cdb_rest.writes.change_log import Changes
-from cdb_rest.writes.effects import Affected, Effects, check_confirmed, read_effects
+from cdb_rest.writes.effect_sweep import Affected, read_effects
+from cdb_rest.writes.effects import Effects, check_confirmed
 from cdb_rest.writes.global_tags import add_global_tag
 from cdb_rest.writes.import_file import TypeRows
 from cdb_rest.writes.locks import lock_global_tag, lock_payload_lists
