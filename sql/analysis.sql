@@ -206,7 +206,7 @@ SELECT set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true)
 -- The uses of payloads: rows of payload lists, each with the global tag that has the list, and, if with_removed, those of the past with
 -- the change of the tag by which the use ended. By payload URL in byte order, the present ones first, then by tag, payload type and start.
 -- Parameters: payload_url, url_pattern, checksum text: exactly one is not null; with_removed boolean.
--- A row that several lists share has a use in each of them.
+-- A row that several lists share has a use in each of them. ended is the number of the change by which a use of the past ended.
 -- A use of the past is that of a row in one version of its list, while the tag had the list. It is left out if only the area of the row
 -- changed after it (cdb_rest/models/history.py), because the use went on then, and if no revision of the tag that had it can be read.
 -- Expected plan: Bitmap Heap Scans by payload_iov_uses and payload_iov_history_uses; for each row a scan of payload_list_of_base; for
@@ -266,7 +266,8 @@ iov AS (
 )
 SELECT coalesce(use.global_tag, change.global_tag) AS global_tag, use.payload_type, use.payload_list, use.payload_url, use.checksum,
     use.size, use.major_iov, use.minor_iov, use.major_iov_end, use.minor_iov_end, use.extra AS revision,
-    change.revision AS removed_revision, change.created AS removed_time, change.actor AS removed_actor, change.action AS removed_action, change.comment AS removed_comment
+    change.revision AS removed_revision, change.created AS removed_time, change.actor AS removed_actor, change.action AS removed_action, change.comment AS removed_comment,
+    use.payload_list_id, use.ended
 FROM (
     SELECT tag.name AS global_tag, payload_type.name AS payload_type, list.name AS payload_list, iov.*, NULL::bigint AS tag_id,
         NULL::bigint AS ended

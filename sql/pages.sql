@@ -115,3 +115,22 @@ FROM (
 GROUP BY payload_url, checksum
 ORDER BY bool_or(is_present) DESC, payload_url COLLATE "C", checksum
 LIMIT %(most)s
+
+
+-- name: next_starts_of_lists
+-- For each of some moments the next start in a payload list after it, as a combined moment, or null.
+-- Parameters: lists bigint[]: the ids of payload lists, also of deleted ones; numbers bigint[]: the state of the list after the change
+--   with this number, null for the present; moments numeric[]: the combined moments.
+-- Expected plan: for each moment an Index Only Scan of payload_iov_lookup that stops at the first row.
+SELECT next.start
+FROM unnest(%(lists)s::bigint[], %(numbers)s::bigint[], %(moments)s::numeric[])
+    WITH ORDINALITY AS given (list_id, number, moment, place)
+LEFT JOIN LATERAL (
+    SELECT list.rows_list_id, list.rows_version FROM "PayloadList" AS list
+    WHERE list.id = given.list_id AND given.number IS NULL
+    UNION ALL
+    SELECT former.rows_list_id, former.rows_version FROM cdb_rows_after(given.list_id, given.number) AS former
+    WHERE given.number IS NOT NULL
+) AS source ON true
+LEFT JOIN LATERAL cdb_next_start(source.rows_list_id, source.rows_version, given.moment) AS next ON true
+ORDER BY given.place

@@ -12,7 +12,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from cdb_rest.models import ChangeAction, GlobalTagChange
-from cdb_rest.rules.moment import END_OF_TIME, Interval, Mode, Moment
+from cdb_rest.rules.moment import END_OF_TIME, OPEN, Interval, Mode, Moment
 from cdb_web.inputs import plain_moment
 
 register = template.Library()
@@ -41,8 +41,23 @@ def start_text(moment: tuple[int, int]) -> str:
 
 @register.filter
 def end_text(moment: tuple[int, int]) -> str:
-    """The end of an interval in the wire format, or "open"."""
-    return "open" if tuple(moment) == END_OF_TIME else start_text(moment)
+    """The end of an interval in the wire format, or "open"; inclusive, "end" is the last minor number."""
+    if tuple(moment) == END_OF_TIME:
+        return "open"
+    is_last = moment[1] == OPEN and Mode(settings.CDB_IOV_MODE) is Mode.DISCRETE
+    return f"{moment[0]}, end" if is_last else start_text(moment)
+
+
+@register.filter
+def up_to(row: Mapping[str, Any], limit: Moment | None) -> str:
+    """Where an IOV with the columns of the database really ends: not after `limit`, the next start in its payload list or the end
+    of the part that counts. Another end that is stored is added as a note. None means that no limit is known.
+    """
+    stored, mode = Moment(row["major_iov_end"], row["minor_iov_end"]), Mode(settings.CDB_IOV_MODE)
+    if limit is None or limit >= Interval.from_wire(Moment(0, 0), stored, mode).end:
+        return end_text(stored)
+    end = end_text(interval_end(Interval(Moment(0, 0), limit)))
+    return format_html('{} <small class="stored">stored: {}</small>', end, end_text(stored))
 
 
 @register.filter

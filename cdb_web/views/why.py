@@ -1,10 +1,15 @@
 """The page that says why a payload is valid at a moment."""
 
+from typing import Any
+
 from django.http import HttpRequest, HttpResponse
 
-from cdb_rest.analysis.explanation import explain
+from cdb_rest.analysis.explanation import Explanation, explain
+from cdb_rest.history.contents import find_past
 from cdb_rest.rules.errors import invalid_field
+from cdb_rest.rules.moment import Moment
 from cdb_web import inputs
+from cdb_web.ends import Place, next_starts
 from cdb_web.page import page, show
 
 REASONS = {
@@ -24,7 +29,8 @@ def why(request: HttpRequest, name: str) -> HttpResponse:
     if not payload_type:
         raise invalid_field("type", "A payload type is required (type).")
     rev = inputs.text(query, "rev")
-    _, [found] = explain(tags=[(name, inputs.revision(query))], moment=moment, payload_types=[payload_type])
+    as_of = inputs.revision(query)
+    _, [found] = explain(tags=[(name, as_of)], moment=moment, payload_types=[payload_type])
     return show(
         request,
         "why.html",
@@ -35,10 +41,29 @@ def why(request: HttpRequest, name: str) -> HttpResponse:
             "moment": moment,
             "found": found,
             "reason": REASONS[found.reason],
-            "rows": [
-                (f"At revision {rev}" if rev else "Now", found.row),
-                *([("Before this change", found.replaced)] if found.change else []),
-            ],
+            "rows": _rows(
+                found, find_past(name, as_of).number if as_of else None, f"At revision {rev}" if rev else "Now"
+            ),
             "origin": found.change and (found.change.source or {}).get("clone_of"),
         },
     )
+
+
+def _rows(found: Explanation, number: int | None, title: str) -> list[tuple[str, dict[str, Any] | None, Moment | None]]:
+    """The present row and the one before the change, each with its title and the next start in its payload list then.
+
+    `number` is that of the change that made the state, None for the present.
+    """
+    rows = [(title, found.row, number)]
+    if found.change:
+        rows.append(("Before this change", found.replaced, found.change.number - 1))
+    limits = iter(
+        next_starts(
+            [
+                Place(row["list_id"], then, Moment(row["major_iov"], row["minor_iov"]))
+                for _, row, then in rows
+                if row is not None
+            ]
+        )
+    )
+    return [(text, row, next(limits) if row else None) for text, row, _ in rows]
