@@ -89,9 +89,9 @@ WHERE since < until AND payload[1] IS NOT NULL
 -- The intervals in which two global tags have different payloads, by payload type in the order of the parameters, then by start:
 -- payload_type, since and until (combined moments, until exclusive), a and b: {key, payload_url, checksum, size, revision} in each tag;
 -- the key is null if the tag has no valid payload. The intervals are maximal: neighbours with the same keys are merged.
--- Parameters: by_checksum boolean: the key is the checksum, if there is one, instead of the URL; each_pair boolean: false merges
---   neighbours also if their payloads differ; and those of `validity_parts`. Placeholders: {lists}: the payload types with their
---   lists; {a_parts}, {b_parts}: `validity_parts` or `overlaid_parts` of the lists of each tag.
+-- Parameters: by_checksum boolean: the key is the checksum, if there is one, instead of the URL; and those of `validity_parts`.
+--   Placeholders: {lists}: the payload types with their lists; {a_parts}, {b_parts}: `validity_parts` or `overlaid_parts` of the lists
+--   of each tag.
 -- Parts that both tags have are left out first, so that only the others are merged.
 -- Expected plan: for each payload type two of the scans of `validity_parts`, one after the other; nothing is sorted across types.
 SELECT list.payload_type, span.since, span.until, span.a, span.b
@@ -100,7 +100,7 @@ CROSS JOIN LATERAL (
     SELECT since, lead(since) OVER (ORDER BY since) AS until, a, b, differs
     FROM (
         SELECT step.*, differs IS DISTINCT FROM lag(differs) OVER (ORDER BY since)
-            OR %(each_pair)s AND (a[1], b[1]) IS DISTINCT FROM lag((a[1], b[1])) OVER (ORDER BY since) AS is_edge
+            OR (a[1], b[1]) IS DISTINCT FROM lag((a[1], b[1])) OVER (ORDER BY since) AS is_edge
         FROM (
             SELECT since, a, b, a[1] IS DISTINCT FROM b[1] AS differs
             FROM (
@@ -164,15 +164,20 @@ FROM (
 ) TO STDOUT WITH (FORMAT csv, QUOTE E'\x01', DELIMITER E'\x02')
 
 
--- name: differences_summary
--- For each payload type that differs, in the order of the rows: its name, the number of differences, and since and until of the first
--- and of the last one. Parameters: those of `differences`, whose text replaces {rows}.
-SELECT payload_type, count(*), min(since), (min(ARRAY[since, until]))[2], max(since), (max(ARRAY[since, until]))[2]
-FROM (
-{rows}
-) AS found
-GROUP BY payload_type
-ORDER BY payload_type COLLATE "C"
+-- name: keyed_rows
+-- The rows of payload lists that may be valid in a window, as six 64-bit integers each: the number of the list, from 1; start, end; and
+-- a number that is the same for payloads with the same key, see `differences`; by list, then by start.
+-- Parameters: ids bigint[], versions integer[]: where the rows of the lists are; by_checksum boolean; and those of `window_rows`, whose
+--   text replaces {rows}.
+-- Expected plan: for each list that of `window_rows`, one after the other; nothing is sorted across lists.
+COPY (
+SELECT list.place, iov.major_iov, iov.minor_iov, iov.major_iov_end, iov.minor_iov_end,
+    hashtextextended(CASE WHEN %(by_checksum)s AND iov.checksum <> '' THEN iov.checksum ELSE iov.payload_url END, 0)
+FROM unnest(%(ids)s::bigint[], %(versions)s::integer[]) WITH ORDINALITY AS list (id, version, place)
+CROSS JOIN LATERAL (
+    {rows}
+) AS iov
+) TO STDOUT WITH (FORMAT binary)
 
 
 -- name: coverage

@@ -2,13 +2,11 @@
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from decimal import Decimal
 
 import numpy as np
 import numpy.typing as npt
 
-from cdb_rest.analysis.contents import interval_between
-from cdb_rest.analysis.difference import Difference
+from cdb_rest.analysis.spans import Spans, union_of
 from cdb_rest.rules.errors import TooManyRowsError
 from cdb_rest.rules.moment import Interval, Moment
 
@@ -17,58 +15,57 @@ MAX_INTERVALS = 200_000
 
 
 class AffectedIntervals:
-    """The union of intervals in which payload types differ, from batches of differences."""
+    """The union of intervals in which payload types differ."""
 
     def __init__(self) -> None:
-        self._types: dict[str, None] = {}
-        self._union: list[tuple[Decimal, Decimal]] = []
-        self._waiting: list[tuple[Decimal, Decimal]] = []
+        self._types: list[str] = []
+        self._spans: list[Spans] = []
+        self._waiting = 0
 
-    def add(self, batch: list[Difference]) -> None:
-        """Add differences. Raises `TooManyRowsError` if the union gets more than `MAX_INTERVALS` intervals."""
-        self._types |= dict.fromkeys(item.payload_type for item in batch)
-        self._waiting += [(item.since, item.until) for item in batch]
-        if len(self._waiting) > MAX_INTERVALS:
+    def add(self, spans: Spans) -> None:
+        """Add the differences of a payload type. Raises `TooManyRowsError` if the union has more than `MAX_INTERVALS`."""
+        if not len(spans.since.majors):
+            return
+        self._types.append(spans.payload_type)
+        self._spans.append(spans)
+        self._waiting += len(spans.since.majors)
+        if self._waiting > MAX_INTERVALS:
             self._merge()
 
     def found(self) -> tuple[list[str], list[Interval]]:
         """The payload types in the order in which they were added, and the disjoint intervals in order. Raises as `add`."""
-        self._merge()
-        return list(self._types), [interval_between(*pair) for pair in self._union]
+        if not self._spans:
+            return [], []
+        union = self._merge()
+        return self._types, list(map(Interval, union.since.listed(), union.until.listed()))
 
-    def _merge(self) -> None:
-        merged: list[tuple[Decimal, Decimal]] = []
-        for since, until in sorted([*self._union, *self._waiting]):
-            if merged and since <= merged[-1][1]:
-                merged[-1] = (merged[-1][0], max(merged[-1][1], until))
-            else:
-                merged.append((since, until))
-        if len(merged) > MAX_INTERVALS:
+    def _merge(self) -> Spans:
+        union = union_of(self._spans)
+        if len(union.since.majors) > MAX_INTERVALS:
             raise TooManyRowsError(
                 f"The tags differ in more than {MAX_INTERVALS} separate intervals; ask for a smaller window."
             )
-        self._union, self._waiting = merged, []
+        self._spans, self._waiting = [union], 0
+        return union
 
 
 class AffectedMoments:
-    """Which of the moments are in intervals in which payload types differ, from batches of differences."""
+    """Which of the moments are in intervals in which payload types differ."""
 
     def __init__(self, moments: Sequence[Moment]) -> None:
         self._asked = list(dict.fromkeys(moments))
-        combined = [moment.combined for moment in self._asked]
-        self._order = np.array(sorted(range(len(combined)), key=combined.__getitem__), np.int64)
-        self._in_order = [combined[place] for place in self._order]
+        self._order = np.array(sorted(range(len(self._asked)), key=self._asked.__getitem__), np.int64)
+        self._in_order = [self._asked[place] for place in self._order]
         # For each payload type, which of the moments in their order differ.
         self._hits: dict[str, npt.NDArray[np.bool_]] = {}
 
-    def add(self, batch: list[Difference]) -> None:
-        """Add differences."""
-        for item in batch:
-            first, last = bisect_left(self._in_order, item.since), bisect_left(self._in_order, item.until)
-            if first < last:
-                if item.payload_type not in self._hits:
-                    self._hits[item.payload_type] = np.zeros(len(self._asked), np.bool_)
-                self._hits[item.payload_type][first:last] = True
+    def add(self, spans: Spans) -> None:
+        """Add the differences of a payload type."""
+        hits = np.zeros(len(self._asked), np.bool_)
+        for since, until in zip(spans.since.listed(), spans.until.listed(), strict=True):
+            hits[bisect_left(self._in_order, since) : bisect_left(self._in_order, until)] = True
+        if hits.any():
+            self._hits[spans.payload_type] = hits
 
     def found(self) -> list[tuple[list[str], list[Moment]]]:
         """Groups of moments: the payload types, in the order in which they were added, and all moments at which exactly

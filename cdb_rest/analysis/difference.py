@@ -8,6 +8,9 @@ from enum import StrEnum
 from functools import cache
 from typing import NamedTuple
 
+import numpy as np
+from django.conf import settings
+
 from cdb_rest import named_sql
 from cdb_rest.analysis.contents import (
     Contents,
@@ -20,17 +23,15 @@ from cdb_rest.analysis.contents import (
     parts_of,
     read_contents,
 )
-from cdb_rest.connections.postgresql import fetch_all
+from cdb_rest.analysis.spans import Spans, read_rows, spans_of
 from cdb_rest.exports.copy_out import stream_copy
 from cdb_rest.exports.export import check_payload_types, window_values
-from cdb_rest.history.contents import stream_rows
 from cdb_rest.models.payload_list import PRESENT
 from cdb_rest.rules.as_of import TagState
-from cdb_rest.rules.moment import Interval
+from cdb_rest.rules.moment import Interval, Mode
 
 ROWS = named_sql.load("differences")
 LINES = named_sql.load("differences_jsonl")
-SUMMARY = named_sql.load("differences_summary")
 NO_LISTS = (ListVersion(0, 0, 0, PRESENT),)
 
 
@@ -119,31 +120,44 @@ def difference_lines(comparison: Comparison) -> Iterator[bytes]:
     """
     with closing(in_batches(comparison.pairs())) as batches:
         for depths, pairs in batches:
-            with stream_copy(_around(LINES, depths), _parameters(comparison, pairs)) as chunks:
+            with stream_copy(LINES.replace("{rows}", _rows(depths)), _parameters(comparison, pairs)) as chunks:
                 yield from chunks
             yield b""
 
 
-def differences(comparison: Comparison) -> Iterator[list[Difference]]:
-    """The intervals in which the payloads of a payload type differ, whatever they are, in lists; at least one a batch.
+def spans(comparison: Comparison, *, each_pair: bool = False) -> Iterator[Spans]:
+    """The intervals in which the payloads differ, for each payload type of `Comparison.pairs`, in this order.
 
-    Neighbours are one interval. Otherwise as `difference_lines`.
+    Neighbours are one interval, unless `each_pair` separates those with other payloads. Raises `django.db.Error`.
     """
-    for depths, pairs in in_batches(comparison.pairs()):
-        rows: list[Difference] = []
-        for row in stream_rows(_rows(depths), _parameters(comparison, pairs) | {"each_pair": False}):
-            rows.append(Difference(row["payload_type"], row["since"], row["until"]))
-            if len(rows) >= 2000:
-                yield rows
-                rows = []
-        yield rows
+    mode, by_checksum = Mode(settings.CDB_IOV_MODE), comparison.key is Key.CHECKSUM
+    for _, pairs in in_batches(comparison.pairs()):
+        places = [(item.id, item.rows_version) for pair in pairs for item in pair.a + pair.b]
+        rows = read_rows(places, comparison.window, mode, by_checksum=by_checksum)
+        for pair in pairs:
+            a, b = [next(rows) for _ in pair.a], [next(rows) for _ in pair.b]
+            yield Spans(pair.payload_type, *spans_of(a, b, comparison.window, each_pair=each_pair))
+
+
+def differences(comparison: Comparison) -> Iterator[list[Difference]]:
+    """The intervals in which the payloads of a payload type differ, whatever they are, in a list for each payload type.
+
+    Neighbours are one interval. Raises `django.db.Error`.
+    """
+    for item in spans(comparison):
+        pairs = zip(item.since.listed(), item.until.listed(), strict=True)
+        yield [Difference(item.payload_type, since.combined, until.combined) for since, until in pairs]
 
 
 def summaries(comparison: Comparison) -> Iterator[list[TypeSummary]]:
-    """The payload types that differ, in byte order, in a list for each batch. Otherwise as `difference_lines`."""
-    for depths, pairs in in_batches(comparison.pairs()):
-        rows = fetch_all(_around(SUMMARY, depths), _parameters(comparison, pairs))
-        yield [TypeSummary(row[0], row[1], (row[2], row[3]), (row[4], row[5])) for row in rows]
+    """The payload types that differ, in byte order, in lists, which may be empty; with the differences of `difference_lines`."""
+    for item in spans(comparison, each_pair=True):
+        ends = [
+            (item.since.at(place).listed()[0].combined, item.until.at(place).listed()[0].combined)
+            for place in (np.array([0]), np.array([-1]))
+            if len(item.since.majors)
+        ]
+        yield [TypeSummary(item.payload_type, len(item.since.majors), *ends)] if ends else []
 
 
 @cache
@@ -153,13 +167,8 @@ def _rows(depths: Depths) -> str:
     return rows.replace("{a_parts}", parts_of("a", a)).replace("{b_parts}", parts_of("b", b))
 
 
-def _around(statement: str, depths: Depths) -> str:
-    return statement.replace("{rows}", _rows(depths))
-
-
 def _parameters(comparison: Comparison, pairs: list[Pair]) -> dict[str, object]:
     lists = list_parameters(
         [pair.payload_type for pair in pairs], {"a": [pair.a for pair in pairs], "b": [pair.b for pair in pairs]}
     )
-    options = {"by_checksum": comparison.key is Key.CHECKSUM, "each_pair": True}
-    return lists | window_values(comparison.window) | options
+    return lists | window_values(comparison.window) | {"by_checksum": comparison.key is Key.CHECKSUM}

@@ -10,8 +10,7 @@ from rest_framework.request import Request
 
 from cdb_rest.analysis.affected import AffectedIntervals, AffectedMoments
 from cdb_rest.analysis.contents import interval_between
-from cdb_rest.analysis.difference import Comparison, Key, Scope, TypeSummary, difference_lines, summaries
-from cdb_rest.analysis.difference import differences as differences_of
+from cdb_rest.analysis.difference import Comparison, Key, Scope, TypeSummary, difference_lines, spans, summaries
 from cdb_rest.api.base.conversion import Document, Shape, one_of
 from cdb_rest.api.base.descriptions import NUMBER, base_parameter, in_path, request_example, response_example
 from cdb_rest.api.base.json import dump
@@ -282,10 +281,10 @@ def affected(scope: Scope, moments: Sequence[Moment] | None) -> HttpResponseBase
 
     def pieces() -> Generator[bytes]:
         found = AffectedIntervals() if moments is None else AffectedMoments(moments)
-        for number, batch in enumerate(differences_of(scope.read())):
+        for number, item in enumerate(spans(scope.read())):
             if number:
                 yield b"\n"
-            found.add(batch)
+            found.add(item)
         if isinstance(found, AffectedIntervals):
             types, intervals = found.found()
             yield dump(

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 
 from cdb_rest.analysis.affected import AffectedIntervals
 from cdb_rest.analysis.contents import interval_between
-from cdb_rest.analysis.difference import Comparison, Key, Scope, difference_lines, differences, summaries
+from cdb_rest.analysis.difference import Comparison, Key, Scope, difference_lines, spans, summaries
 from cdb_rest.rules.errors import InvalidInputError
 from cdb_web import inputs
 from cdb_web.batches import next_batch, size_of
@@ -92,7 +92,7 @@ def _of_type(comparison: Comparison) -> dict[str, object]:
 
 def _affected(comparison: Comparison) -> dict[str, object]:
     found = AffectedIntervals()
-    for batch in differences(comparison):
-        found.add(batch)
+    for item in spans(comparison):
+        found.add(item)
     _, intervals = found.found()
     return {"intervals": intervals[:MAX_SHOWN], "interval_count": len(intervals)}
