@@ -41,7 +41,7 @@ class Batch:
         return len(self.names) == self.total
 
 
-def next_batch(query: Mapping[str, str], sizes: Sequence[tuple[str, int]], states: Sequence[State]) -> Batch:
+def next_batch(query: Mapping[str, str], sizes: Sequence[tuple[str, float]], states: Sequence[State]) -> Batch:
     """The batch that a query string asks for: with `after`, the first payload types after this one, in byte order.
 
     `sizes` has the payload types in this order with their numbers of IOVs. `states` are those of the global tags; the
@@ -49,7 +49,7 @@ def next_batch(query: Mapping[str, str], sizes: Sequence[tuple[str, int]], state
     """
     after = query.get("after")
     names: list[str] = []
-    rows, done = 0, 0
+    rows, done = 0.0, 0
     for name, size in sizes:
         # An empty name, which an adopted database may have, cannot be the end of a batch: it is before all other names.
         if rows >= BATCH_ROWS and names[-1]:

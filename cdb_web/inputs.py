@@ -1,5 +1,6 @@
 """The parameters in the query strings of pages."""
 
+import re
 from collections.abc import Mapping
 
 from cdb_rest.analysis.contents import Contents, read_contents
@@ -13,6 +14,7 @@ from cdb_rest.rules.moment import END_OF_TIME, Interval, Moment
 LABELS = {"rev": "Revision", "rev_a": "Revision of a", "rev_b": "Revision of b", "against": "Revision to compare with"}
 # The parameters that are names of global tags or payload types. An existing name may begin or end with a space.
 NAMES = ("tag", "a", "b", "type")
+MAX_MOMENTS = 1000
 
 
 def text(query: Mapping[str, str], name: str) -> str:
@@ -35,6 +37,14 @@ def moment(name: str, value: str) -> Moment:
     if not value:
         raise InvalidInputError(f"{name} is required, as major,minor.")
     return parse_moment_text(name, plain_moment(value))
+
+
+def moments(value: str, most: int = MAX_MOMENTS) -> list[Moment]:
+    """Moments, each as in `moment`, separated by line breaks or semicolons. Raises `InvalidInputError`, also for too many."""
+    texts = [text for text in re.split(r"[;\n]", value) if text.strip()]
+    if len(texts) > most:
+        raise InvalidInputError(f"At most {most} moments are accepted on a page (got {len(texts)}).")
+    return [moment("Moments", text) for text in texts]
 
 
 def plain_moment(value: str) -> str:

@@ -84,6 +84,10 @@ def show(request: HttpRequest, template: str, values: Mapping[str, Any], *, stat
         "is_administrator": principal is not None and administers(principal),
         "contact": settings.CDB_ACCESS_CONTACT,
         "ends_are_inclusive": Mode(settings.CDB_IOV_MODE) is Mode.DISCRETE,
+        "major_name": settings.CDB_MAJOR_NAME,
+        "minor_name": settings.CDB_MINOR_NAME,
+        # How a moment is written in a field.
+        "pair": f"{settings.CDB_MAJOR_NAME},{settings.CDB_MINOR_NAME}",
     }
     response = render(request, f"cdb_web/{template}", fixed | dict(values), status=status)
     response[POLICY] = PAGE_POLICY

@@ -71,9 +71,11 @@ ROUTES: list[tuple[str, View, str]] = [
     ("find", find.find, "find"),
     ("find/files", find.files, "find_files"),
     ("login", login.log_in, "log_in"),
+    ("words", home.words, "words"),
     ("logout", home.log_out, "log_out"),
     ("new", new.new, "new"),
     ("compare", compare.compare, "compare"),
+    ("affected", compare.affected, "affected"),
     ("payloads", payloads.payloads, "payloads"),
     ("detached", payloads.detached, "detached"),
 ]

@@ -152,12 +152,19 @@ def differences(comparison: Comparison) -> Iterator[list[Difference]]:
 def summaries(comparison: Comparison) -> Iterator[list[TypeSummary]]:
     """The payload types that differ, in byte order, in lists, which may be empty; with the differences of `difference_lines`."""
     for item in spans(comparison, each_pair=True):
-        ends = [
-            (item.since.at(place).listed()[0].combined, item.until.at(place).listed()[0].combined)
-            for place in (np.array([0]), np.array([-1]))
-            if len(item.since.majors)
-        ]
-        yield [TypeSummary(item.payload_type, len(item.since.majors), *ends)] if ends else []
+        yield [summary_of(item)] if len(item.since.majors) else []
+
+
+def summary_of(item: Spans) -> TypeSummary:
+    """The summary of a payload type that has differences, each of them separate."""
+    ends = np.array([0, -1])
+    first, last = zip(item.since.at(ends).listed(), item.until.at(ends).listed(), strict=True)
+    return TypeSummary(
+        item.payload_type,
+        len(item.since.majors),
+        (first[0].combined, first[1].combined),
+        (last[0].combined, last[1].combined),
+    )
 
 
 @cache

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -75,6 +76,31 @@ def plan_end(end: str | list[int]) -> str:
 
 
 @register.filter
+def utc(time: datetime) -> SafeString:
+    """A time element, in UTC, to the minute; its title has the seconds."""
+    time = time.astimezone(UTC)
+    texts = (f"{time:%Y-%m-%dT%H:%M:%SZ}", f"{time:%Y-%m-%d %H:%M:%S} UTC", f"{time:%Y-%m-%d %H:%M} UTC")
+    return format_html('<time datetime="{}" title="{}">{}</time>', *texts)
+
+
+@register.filter
+def grouped(number: int) -> str:
+    """A number with thousands separators."""
+    return f"{number:,}"
+
+
+@register.filter
+def size_text(size: int | None) -> str:
+    """A size in bytes, in the unit that gives few digits; a dash if it is unknown (0 or None)."""
+    if not size:
+        return "–"  # noqa: RUF001
+    if size < 1000:
+        return f"{size} B"
+    power = min((len(str(size)) - 1) // 3, 5)
+    return f"{size / 1000**power:.3g} {'kMGTP'[power - 1]}B"
+
+
+@register.filter
 def action_text(change: GlobalTagChange) -> str:
     """What a change did, in words."""
     return ACTIONS.get(change.action) or change.get_action_display()
@@ -117,12 +143,12 @@ def query(context: dict[str, Any], **changes: Any) -> str:
 def curl(context: dict[str, Any], *path: Any, **parameters: Any) -> SafeString:
     """An element with the command that gets the same data from the API, at a path of these parts.
 
-    Parameters without a value are left out.
+    Parameters without a value are left out; a list is repeated.
     """
     request: HttpRequest = context["request"]
     given = {name: value for name, value in parameters.items() if value is not None and value != ""}
     given |= {name: plain_moment(given[name]) for name in ("since", "until") if name in given}
-    tail = f"?{urlencode(given, safe=',')}" if given else ""
+    tail = f"?{urlencode(given, doseq=True, safe=',')}" if given else ""
     parts = "/".join(quote(str(part), safe="") for part in path)
     address = f"{request.scheme}://{request.get_host()}/api/cdb_rest/{parts}{tail}"
     return format_html(

@@ -6,9 +6,9 @@ from dataclasses import replace
 import orjson
 from django.http import HttpRequest, HttpResponse, QueryDict
 
-from cdb_rest.analysis.affected import AffectedIntervals
+from cdb_rest.analysis.affected import AffectedIntervals, AffectedMoments
 from cdb_rest.analysis.contents import interval_between
-from cdb_rest.analysis.difference import Comparison, Key, Scope, difference_lines, spans, summaries
+from cdb_rest.analysis.difference import Comparison, Key, Scope, difference_lines, spans, summary_of
 from cdb_rest.rules.errors import InvalidInputError
 from cdb_web import inputs
 from cdb_web.batches import next_batch, size_of
@@ -17,19 +17,35 @@ from cdb_web.page import newest_names, or_default, page, show_whole_or_part
 
 # Differences of one payload type, and affected intervals, on a page.
 MAX_SHOWN = 200
-FIELDS = ("a", "b", "rev_a", "rev_b", "by", "type", "since", "until", "affected")
+FIELDS = ("a", "b", "rev_a", "rev_b", "by", "type", "since", "until", "moments")
+# For the size of batches: to compare an IOV takes this share of the time of other results.
+SHARE = 0.2
+# About so many IOVs are compared in a second. A page that needs more than two of them is there before its result.
+ROWS_PER_SECOND = 500_000
 
 
 @page
 def compare(request: HttpRequest) -> HttpResponse:
     """The payload types that differ, with their numbers of differences, in batches; or one type's differences.
 
-    The affected intervals are those of all payload types, so they are shown if there is only one batch, or with `affected`.
+    If there is only one batch, the affected intervals are those of all payload types.
     """
     fields = _fields(request.GET)
     more, status = or_default(fields, lambda values: _compare(values, request.GET))
     fixed = {"values": fields, "names": newest_names(), "max_shown": MAX_SHOWN}
     return show_whole_or_part(request, "compare.html", "compare_rows.html", fixed | more, status=status)
+
+
+@page
+def affected(request: HttpRequest) -> HttpResponse:
+    """The intervals in which two states differ; with `moments`, which of these moments are affected, by payload types.
+
+    A result that takes longer is requested by the page, with `now`.
+    """
+    fields = _fields(request.GET)
+    more, status = or_default(fields, lambda values: _affected(values, request.GET))
+    fixed = {"values": fields, "names": newest_names(), "max_shown": MAX_SHOWN}
+    return show_whole_or_part(request, "affected.html", "affected_result.html", fixed | more, status=status)
 
 
 def _fields(query: QueryDict) -> dict[str, str]:
@@ -47,35 +63,44 @@ def _fields(query: QueryDict) -> dict[str, str]:
     return fields | {"by": fields["by"] if fields["by"] in [*Key] else Key.URL}
 
 
-def _compare(values: Mapping[str, str], query: QueryDict) -> dict[str, object]:
-    """The result for the fields of the form; nothing if there are no two tags yet. Raises also the errors of `Scope.read`."""
+def _read(values: Mapping[str, str], query: QueryDict) -> Comparison | None:
+    """What the fields of the form compare; None if there are no two tags yet. Raises also the errors of `Scope.read`."""
     if not values.get("b"):
-        return {}
+        return None
     chosen = max(len(query.getlist("tag")), len(query.getlist("rev")))
     if chosen > 2:
         raise InvalidInputError(f"Choose two tags or two revisions (got {chosen}).")
-    scope = Scope(
+    return Scope(
         [(values["a"], inputs.revision(values, "rev_a"))],
         [(values["b"], inputs.revision(values, "rev_b"))],
         [values["type"]] if values["type"] else (),
         inputs.window(values) or EVERYTHING,
         Key(values["by"]),
-    )
-    comparison = scope.read()
+    ).read()
+
+
+def _compare(values: Mapping[str, str], query: QueryDict) -> dict[str, object]:
+    comparison = _read(values, query)
+    if comparison is None:
+        return {}
     if values["type"]:
         return _of_type(comparison)
-    sizes = [(pair.payload_type, size_of(pair.a + pair.b)) for _, _, pair in comparison.pairs()]
+    sizes = [(pair.payload_type, size_of(pair.a + pair.b) * SHARE) for _, _, pair in comparison.pairs()]
     batch = next_batch(query, sizes, comparison.a.states + comparison.b.states)
     if batch.has_changed:
         return {"batch": batch}
     part = replace(comparison, a=comparison.a.only(batch.names), b=comparison.b.only(batch.names))
-    types = [item for found in summaries(part) for item in found]
+    found, types = AffectedIntervals(), []
+    for item in spans(part, each_pair=True):
+        types += [summary_of(item)] if len(item.since.majors) else []
+        if batch.is_all:
+            found.add(item)
     shown = {
         "batch": batch,
         "types": [(summary, interval_between(*summary.first), interval_between(*summary.last)) for summary in types],
         "total": sum(summary.differences for summary in types),
     }
-    return shown | (_affected(comparison) if batch.is_all or values["affected"] else {})
+    return shown | (_intervals(found) if batch.is_all else {})
 
 
 def _of_type(comparison: Comparison) -> dict[str, object]:
@@ -90,9 +115,27 @@ def _of_type(comparison: Comparison) -> dict[str, object]:
     return {"rows": [orjson.loads(line) for line in shown[:MAX_SHOWN]], "count": count}
 
 
-def _affected(comparison: Comparison) -> dict[str, object]:
-    found = AffectedIntervals()
+def _affected(values: Mapping[str, str], query: QueryDict) -> dict[str, object]:
+    comparison = _read(values, query)
+    if comparison is None:
+        return {}
+    pairs = comparison.pairs()
+    seconds = sum(size_of(pair.a + pair.b) for _, _, pair in pairs) // ROWS_PER_SECOND
+    if seconds > 2 and "now" not in query:
+        return {"seconds": seconds, "type_count": len(pairs)}
+    moments = inputs.moments(values["moments"])
+    if not moments:
+        found = AffectedIntervals()
+        for item in spans(comparison):
+            found.add(item)
+        return _intervals(found)
+    at = AffectedMoments(moments)
     for item in spans(comparison):
-        found.add(item)
-    _, intervals = found.found()
-    return {"intervals": intervals[:MAX_SHOWN], "interval_count": len(intervals)}
+        at.add(item)
+    groups = at.found()
+    return {"groups": groups, "hit": sum(len(hit) for _, hit in groups), "asked": len({*moments})}
+
+
+def _intervals(found: AffectedIntervals) -> dict[str, object]:
+    types, intervals = found.found()
+    return {"affected_types": types, "intervals": intervals[:MAX_SHOWN], "interval_count": len(intervals)}

@@ -1,9 +1,6 @@
 """The home page."""
 
-from collections.abc import Mapping
-
 import orjson
-from django.conf import settings
 from django.contrib.auth import logout
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect, JsonResponse
@@ -11,16 +8,14 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
 from cdb_rest.api.service import SERVICE, prefers_html, ready
-from cdb_rest.lookup.model import LookupQuery, Row
-from cdb_rest.lookup.queries import look_up_here
 from cdb_rest.models import GlobalTag, GlobalTagChange
-from cdb_rest.parsing.parameters import parse_moment
-from cdb_rest.rules.moment import Interval, Mode, Moment
 from cdb_web import inputs
+from cdb_web.lookups import look_up
 from cdb_web.page import form_page, newest_names, or_default, page, show
 
 # The newest changes on the home page.
 NEWEST = 10
+FIELDS = ("tag", "major", "minor", "rev", "at", "strict", "moments")
 
 
 @require_safe
@@ -34,10 +29,16 @@ def home(request: HttpRequest) -> HttpResponseBase:
 
 @page
 def _home(request: HttpRequest, health: dict[str, str]) -> HttpResponse:
-    fields = {name: inputs.text(request.GET, name) for name in ("tag", "major", "minor", "rev")}
-    found, status = or_default(fields, lambda values: {"found": _look_up(values)})
+    query = request.GET
+    fields = {name: inputs.text(query, name) for name in FIELDS}
+    bases = [base for base in query.getlist("base") if base.strip()]
+    found, status = or_default(fields, lambda values: {"found": look_up(values, bases)})
     values = {
         "values": fields,
+        "bases": bases,
+        "tags": [fields["tag"], *bases],
+        "revisions": [fields["rev"], *([""] * len(bases))] if fields["rev"] else "",
+        "has_more": bool(bases or any(fields[name] for name in ("rev", "at", "strict", "moments"))),
         "statuses": GlobalTag.objects.values("status__name").annotate(tags=Count("id")).order_by("status__name"),
         "names": newest_names(),
         "health": health,
@@ -46,21 +47,10 @@ def _home(request: HttpRequest, health: dict[str, str]) -> HttpResponse:
     return show(request, "home.html", values | found, status=status)
 
 
-def _look_up(values: Mapping[str, str]) -> dict[str, object] | None:
-    if not values.get("tag") or not values["major"]:
-        return None
-    moment = parse_moment(("Major", "Minor"), (values["major"], values["minor"] or "0"))
-    mode = Mode(settings.CDB_IOV_MODE)
-    as_of = inputs.revision(values)
-    query = LookupQuery(tag=values["tag"], moment=moment, only_valid=False, as_objects=False, mode=mode, as_of=as_of)
-    result = look_up_here(query)
-    rows = [Row(*row) for row in orjson.loads(result.body or b"[]")]
-    shown = [(row, _is_valid(row, moment, mode)) for row in rows]
-    return {"rows": shown, "moment": moment, "any_ended": not all(is_valid for _, is_valid in shown)}
-
-
-def _is_valid(row: Row, moment: Moment, mode: Mode) -> bool:
-    return Interval.from_wire(row.since, row.until, mode).contains(moment)
+@page
+def words(request: HttpRequest) -> HttpResponse:
+    """The words that the pages use, each with its meaning."""
+    return show(request, "words.html", {})
 
 
 @form_page

@@ -43,7 +43,7 @@ def test_batches_of_a_page_are_its_rows(browser, tags, monkeypatch, path, expect
     whole = browser.get(path)
     assert [row.startswith(name) for row, name in zip(rows_of(whole), expected, strict=True)]
     assert "Continue after" not in whole and "payload types are" not in whole
-    monkeypatch.setattr(batches, "BATCH_ROWS", 3)
+    monkeypatch.setattr(batches, "BATCH_ROWS", 1)
     found, page = [], browser.get(path)
     steps = 1
     while more := re.search(r'(?:hx-get|<a href)="([^"]*after=[^"]*)"', page):

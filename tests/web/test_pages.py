@@ -87,6 +87,35 @@ def cells_of(page):
     return [[re.sub(r"<[^>]+>", "", cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row)] for row in rows]
 
 
+@pytest.mark.parametrize(("mode", "first", "last"), [("continuous", "5, 0", "9, 7"), ("discrete", "4, end", "9, 7")])
+def test_the_end_on_all_pages_is_the_effective_one(browser, api, tag, build, settings, mode, first, last):
+    """The earlier one of the stored end and the next start; the stored one is a note."""
+    settings.CDB_IOV_MODE = mode
+    shared = build.list(build.tag("other"), "Gain")
+    build.iov(shared, (1, 0), url="first")
+    build.iov(shared, (5, 0), (9, 7), url="second")
+    ends = {
+        "/?tag=other&major=2": f"{first} stored: open",
+        "/?tag=other&major=6": last,
+        "/?tag=other&base=tag&major=6": last,
+        "/payloads?value=first": f"{first} stored: open",
+        "/payloads?value=second": last,
+        "/tags/other/why?type=Gain&at=2,0": f"{first} stored: open",
+        "/tags/other/lists/Gain": f"{first} stored: open",
+        "/tags/other/rows?type=Gain&since=1,0&until=2,0&width=1&x=0": f"{first} stored: open",
+    }
+    for path, end in ends.items():
+        assert end in [cell for row in cells_of(browser.get(path)) for cell in row], path
+    # A use of the past ends where it did then.
+    insert(api, "later", [7, 0])
+    api.delete(
+        "deletePayloadIOV/tag/Gain/1/0/7/0" if mode == "continuous" else f"deletePayloadIOV/tag/Gain/1/0/6/{2**63 - 1}"
+    ).ok()
+    assert ("7, 0" if mode == "continuous" else "6, end") in cells_of(browser.get("/payloads?value=first&removed=1"))[
+        -1
+    ]
+
+
 @pytest.fixture
 def with_gap(build):
     """A payload list with a gap from 3, 7 to 3, 9; its IOVs end at 5, 0."""
