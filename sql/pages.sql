@@ -134,3 +134,16 @@ LEFT JOIN LATERAL (
 ) AS source ON true
 LEFT JOIN LATERAL cdb_next_start(source.rows_list_id, source.rows_version, given.moment) AS next ON true
 ORDER BY given.place
+
+
+-- name: page_start
+-- The first start of the last rows of a payload list that start before a moment, as a combined moment; null if there are none.
+-- Parameters: list bigint, version integer: where the rows of the list are; before numeric: the combined moment; size bigint: the number
+--   of rows.
+-- Expected plan: that of cdb_iovs_of, and a top-N sort.
+SELECT min(found.comb_iov)
+FROM (
+    SELECT iov.comb_iov FROM cdb_iovs_of(%(list)s, %(version)s, 0, %(before)s) AS iov
+    ORDER BY iov.comb_iov DESC
+    LIMIT %(size)s
+) AS found

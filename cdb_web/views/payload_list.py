@@ -4,7 +4,11 @@ from collections.abc import Mapping
 
 from django.http import HttpRequest, HttpResponse
 
+from cdb_rest import named_sql
+from cdb_rest.analysis.contents import ListVersion
+from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.exports.export import Selection, find_source
+from cdb_rest.rules.moment import AFTER_ALL, Moment
 from cdb_web import inputs
 from cdb_web.iov_rows import read_rows
 from cdb_web.lanes import EVERYTHING
@@ -14,26 +18,49 @@ from cdb_web.templatetags.cdb_web import moment_text
 from cdb_web.views.timeline import axis_of, timeline_values
 
 PAGE_SIZE = 100
+PAGE_START = named_sql.load("page_start")
 
 
 @page
 def payload_list(request: HttpRequest, name: str, payload_type: str) -> HttpResponse:
-    """The IOVs of a payload list as a lane, and as a table from the moment `since` on, page by page."""
+    """The IOVs of a payload list as a lane, and as a table from the moment `since` on, page by page.
+
+    `go` asks for the page before that moment (`previous`), or for the last one (`last`).
+    """
     found, status = or_default(request.GET, lambda query: _list(query, name, payload_type))
-    fixed = {"name": name, "payload_type": payload_type}
-    fixed |= {"from": inputs.text(request.GET, "since"), "up_to": inputs.text(request.GET, "until")}
-    return show(request, "payload_list.html", fixed | found, status=status)
+    return show(request, "payload_list.html", {"name": name, "payload_type": payload_type} | found, status=status)
 
 
 def _list(query: Mapping[str, str], name: str, payload_type: str) -> dict[str, object]:
     found = inputs.contents(query, name, payload_type)
+    [rows_list] = found.lists[payload_type]
+    go, given = query.get("go"), inputs.window(query) or EVERYTHING
+    if go in ("previous", "last"):
+        start = _page_start(rows_list, given.start if go == "previous" else AFTER_ALL)
+        query = {name: text for name, text in query.items() if name != "go"} | {"since": moment_text(start)}
     window = inputs.window(query) or EVERYTHING
     source = find_source(Selection(name, (payload_type,), window, inputs.revision(query)))
     rows = read_rows(source, window, PAGE_SIZE)
     bases = bases_of(read_lists(name, inputs.revision(query)))
     return {
+        "from": inputs.text(query, "since"),
+        "up_to": inputs.text(query, "until"),
         "rows": rows,
+        "status": found.states[0].status,
         "shared_with": [base for base in bases if payload_type in base.payload_types],
+        "has_previous": window.start > EVERYTHING.start,
         "following": rows.following and moment_text(rows.following),
         "rev": inputs.text(query, "rev"),
-    } | timeline_values(axis_of(query, found), [(payload_type, found.lists[payload_type][0])])
+    } | timeline_values(axis_of(query, found), [(payload_type, rows_list)])
+
+
+def _page_start(rows_list: ListVersion, before: Moment) -> Moment:
+    """The start of the last page of rows that start before a moment."""
+    parameters = {
+        "list": rows_list.id,
+        "version": rows_list.rows_version,
+        "before": before.combined,
+        "size": PAGE_SIZE,
+    }
+    [(start,)] = fetch_all(PAGE_START, parameters)
+    return EVERYTHING.start if start is None else Moment.from_combined(start)

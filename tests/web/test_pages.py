@@ -7,7 +7,8 @@ from urllib.parse import quote
 import pytest
 from django.core.management import call_command
 
-from cdb_rest.models import GlobalTag
+from cdb_rest.models import GlobalTag, GlobalTagChange
+from cdb_web.views import compare
 from tests.api.helpers import insert
 from tests.conftest import ServiceClient
 
@@ -36,6 +37,7 @@ def paths_of(name, payload_type, url):
         f"/tags/{tag}/coverage?required={kind},none",
         f"/compare?a={tag}&rev_a=1",
         f"/compare?a={tag}&rev_a=1&type={kind}",
+        f"/affected?a={tag}&rev_a=1",
         f"/payloads?value={quote(url)}&removed=1",
     ]
 
@@ -114,6 +116,67 @@ def test_the_end_on_all_pages_is_the_effective_one(browser, api, tag, build, set
     assert ("7, 0" if mode == "continuous" else "6, end") in cells_of(browser.get("/payloads?value=first&removed=1"))[
         -1
     ]
+
+
+def test_a_lookup_at_many_moments_in_several_tags_and_at_a_time(browser, api, tag, build):
+    build.iov(build.list(build.tag("patch"), "Gain"), (3, 0), (4, 0), url="patch")
+    before = quote(GlobalTagChange.objects.filter(global_tag="tag").latest("number").created.isoformat())
+    insert(api, "later", [7, 0])
+
+    def rows(query):
+        found = cells_of(browser.get(f"/?{query}").split("<h2>Global tags")[0])
+        return [[cell.removesuffix(" Why?") for cell in row[1:]] for row in found]
+
+    moments = "&moments=2,0%0D%0A3,5;9,0"
+    assert rows(f"tag=tag{moments}") == [
+        ["first", "1, 0", "7, 0", "valid", "2, 03, 5"],
+        ["later", "7, 0", "open", "valid", "9, 0"],
+    ]
+    assert rows(f"tag=patch&base=tag{moments}&base=") == [
+        ["tag", "first", "1, 0", "3, 0 stored: 7, 0", "valid", "2, 0"],
+        ["patch", "patch", "3, 0", "4, 0", "valid", "3, 5"],
+        ["tag", "later", "7, 0", "open", "valid", "9, 0"],
+    ]
+    assert [row[:4] for row in rows(f"tag=tag&major=9&at={before}")] == [["first", "1, 0", "open", "valid"]]
+    assert rows("tag=patch&major=5") == [["patch", "3, 0", "4, 0", "ended"]]
+    assert "There is no valid payload" in browser.get("/?tag=patch&major=5&strict=1")
+    assert "must not be given together" in browser.get(f"/?tag=tag&major=5&rev=1&at={before}", 400)
+
+
+def test_the_affected_moments_of_two_tags(browser, api, tag, monkeypatch):
+    revision = api.get("globalTag/tag?light").headers["CDB-Revision"]
+    insert(api, "later", [7, 0])
+    path = f"/affected?a=tag&rev_a={revision}"
+    assert re.search(r"In 1 interval, .*<li>7, 0 \u2013 open</li>", browser.get(path), re.DOTALL)
+    moments = browser.get(f"{path}&moments=6,9;7,0%0A8")
+    assert "2 of 3 moments affected" in moments and cells_of(moments) == [["Gain", "7, 08, 0"]]
+    # A page with much to compare is there at once, and asks for its result.
+    monkeypatch.setattr(compare, "ROWS_PER_SECOND", 0.1)
+    page = browser.get(path)
+    assert "aria-busy" in page and "<li>7, 0" not in page
+    part = browser.get("/affected" + unescape(re.search(r'hx-get="([^"]*)"', page)[1]), **{"HX-Request": "true"})
+    assert "<li>7, 0" in part and "<html" not in part
+
+
+def test_the_pages_of_a_payload_list_lead_to_each_other(browser, build, settings):
+    settings.CDB_MAJOR_NAME = "run"
+    gain = build.list(build.tag("tag", "locked"), "Gain")
+    for major in range(1, 251):
+        build.iov(gain, (major, 0), size=2_500_000 if major == 1 else 0)
+
+    def starts(query):
+        page = browser.get(f"/tags/tag/lists/Gain{unescape(query)}")
+        links = {text: link for link, text in re.findall(r'href="(\?[^"]*)">([^<]*)</a>', page)}
+        return [row[0] for row in cells_of(page) if row[0] != "0, 0"], links, page
+
+    first, links, page = starts("")
+    assert first == [f"{major}, 0" for major in range(1, 101)] and "← Previous IOVs" not in links
+    assert "2.5 MB" in page and ">\u2013<" in page and "badge locked" in page and 'placeholder="run,minor"' in page
+    last, links, _ = starts(links["Last"])
+    assert last == [f"{major}, 0" for major in range(151, 251)] and "Next IOVs →" not in links
+    middle, links, _ = starts(links["← Previous IOVs"])
+    assert middle == [f"{major}, 0" for major in range(51, 151)]
+    assert starts(links["Next IOVs →"])[0] == last and starts(links["← Previous IOVs"])[0][:50] == first[:50]
 
 
 @pytest.fixture
