@@ -28,30 +28,36 @@ def payload_list(request: HttpRequest, name: str, payload_type: str) -> HttpResp
     `go` asks for the page before that moment (`previous`), or for the last one (`last`).
     """
     found, status = or_default(request.GET, lambda query: _list(query, name, payload_type))
-    return show(request, "payload_list.html", {"name": name, "payload_type": payload_type} | found, status=status)
+    fixed = {"name": name, "payload_type": payload_type}
+    fixed |= {"from": inputs.text(request.GET, "since"), "up_to": inputs.text(request.GET, "until")}
+    return show(request, "payload_list.html", fixed | found, status=status)
 
 
 def _list(query: Mapping[str, str], name: str, payload_type: str) -> dict[str, object]:
     found = inputs.contents(query, name, payload_type)
     [rows_list] = found.lists[payload_type]
+    moved: dict[str, str] = {}
     go, given = query.get("go"), inputs.window(query) or EVERYTHING
     if go in ("previous", "last"):
         start = _page_start(rows_list, given.start if go == "previous" else AFTER_ALL)
         query = {name: text for name, text in query.items() if name != "go"} | {"since": moment_text(start)}
+        moved = {"from": moment_text(start)}
     window = inputs.window(query) or EVERYTHING
     source = find_source(Selection(name, (payload_type,), window, inputs.revision(query)))
     rows = read_rows(source, window, PAGE_SIZE)
     bases = bases_of(read_lists(name, inputs.revision(query)))
-    return {
-        "from": inputs.text(query, "since"),
-        "up_to": inputs.text(query, "until"),
-        "rows": rows,
-        "status": found.states[0].status,
-        "shared_with": [base for base in bases if payload_type in base.payload_types],
-        "has_previous": window.start > EVERYTHING.start,
-        "following": rows.following and moment_text(rows.following),
-        "rev": inputs.text(query, "rev"),
-    } | timeline_values(axis_of(query, found), [(payload_type, rows_list)])
+    return (
+        {
+            "rows": rows,
+            "status": found.states[0].status,
+            "shared_with": [base for base in bases if payload_type in base.payload_types],
+            "has_previous": window.start > EVERYTHING.start,
+            "following": rows.following and moment_text(rows.following),
+            "rev": inputs.text(query, "rev"),
+        }
+        | moved
+        | timeline_values(axis_of(query, found), [(payload_type, rows_list)])
+    )
 
 
 def _page_start(rows_list: ListVersion, before: Moment) -> Moment:
