@@ -167,12 +167,12 @@ FROM (
 -- name: keyed_rows
 -- The rows of payload lists that may be valid in a window, as six 64-bit integers each: the number of the list, from 1; start, end; and
 -- a number that is the same for payloads with the same key, see `differences`; by list, then by start.
--- Parameters: ids bigint[], versions integer[]: where the rows of the lists are; by_checksum boolean; and those of `window_rows`, whose
---   text replaces {rows}.
+-- Parameters: ids bigint[], versions integer[]: where the rows of the lists are; by_checksum boolean; seed bigint: of the hash, so that
+--   two payloads with the same number cannot be made; and those of `window_rows`, whose text replaces {rows}.
 -- Expected plan: for each list that of `window_rows`, one after the other; nothing is sorted across lists.
 COPY (
 SELECT list.place, iov.major_iov, iov.minor_iov, iov.major_iov_end, iov.minor_iov_end,
-    hashtextextended(CASE WHEN %(by_checksum)s AND iov.checksum <> '' THEN iov.checksum ELSE iov.payload_url END, 0)
+    hashtextextended(CASE WHEN %(by_checksum)s AND iov.checksum <> '' THEN iov.checksum ELSE iov.payload_url END, %(seed)s)
 FROM unnest(%(ids)s::bigint[], %(versions)s::integer[]) WITH ORDINALITY AS list (id, version, place)
 CROSS JOIN LATERAL (
     {rows}

@@ -4,6 +4,7 @@
 """
 
 import io
+import secrets
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -76,6 +77,7 @@ def read_rows(lists: Sequence[tuple[int, int]], window: Interval, mode: Mode, *,
         "ids": [list_id for list_id, _ in lists],
         "versions": [version for _, version in lists],
         "by_checksum": by_checksum,
+        "seed": secrets.randbits(63),
     }
     output = io.BytesIO()
     with connection.wrap_database_errors, connection.cursor() as cursor:
