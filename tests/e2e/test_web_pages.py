@@ -25,6 +25,7 @@ PAGES = [
     "/affected?a=tiny&b=patch",
     "/affected?a=tiny&b=patch&moments=5,0;2000,0",
     "/words",
+    "/tags/tiny/compiled",
     "/payloads?value=pixel/v2.root&removed=1",
     "/tags/patch/insert",
     "/tags/patch/manage",

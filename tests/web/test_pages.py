@@ -7,6 +7,7 @@ from urllib.parse import quote
 import pytest
 from django.core.management import call_command
 
+from cdb_rest.compiled.maintenance import Maintenance
 from cdb_rest.models import GlobalTag, GlobalTagChange
 from cdb_web.views import compare
 from tests.api.helpers import insert
@@ -38,6 +39,7 @@ def paths_of(name, payload_type, url):
         f"/compare?a={tag}&rev_a=1",
         f"/compare?a={tag}&rev_a=1&type={kind}",
         f"/affected?a={tag}&rev_a=1",
+        f"/tags/{tag}/compiled",
         f"/payloads?value={quote(url)}&removed=1",
     ]
 
@@ -141,6 +143,19 @@ def test_a_lookup_at_many_moments_in_several_tags_and_at_a_time(browser, api, ta
     assert rows("tag=patch&major=5") == [["patch", "3, 0", "4, 0", "ended"]]
     assert "There is no valid payload" in browser.get("/?tag=patch&major=5&strict=1")
     assert "must not be given together" in browser.get(f"/?tag=tag&major=5&rev=1&at={before}", 400)
+
+
+def test_a_manager_asks_the_compiler_for_the_lists_of_a_tag(browser, api, tag, compiled_tags, settings):
+    settings.CDB_COMPILED_BYTES = 2**30
+    path = "/tags/tag/compiled"
+    page = ServiceClient(headers={"Accept": "text/html"})
+    assert "0 of 1 payload lists" in browser.get(path)
+    settings.CDB_OPEN_WRITES = False
+    assert "<form" not in browser.get(path) and page.post(path).status_code == 401
+    settings.CDB_OPEN_WRITES = True
+    assert "The compiler was asked" in page.post(path).content.decode()
+    Maintenance().step()
+    assert "1 of 1 payload lists" in browser.get(path)
 
 
 def test_the_affected_moments_of_two_tags(browser, api, tag, monkeypatch):
