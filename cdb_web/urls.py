@@ -23,6 +23,7 @@ from cdb_web.views import (
     tag,
     tags,
     timeline,
+    types,
     why,
 )
 
@@ -71,6 +72,9 @@ ROUTES: list[tuple[str, View, str]] = [
     ("find", find.find, "find"),
     ("find/files", find.files, "find_files"),
     ("login", login.log_in, "log_in"),
+    ("types", types.types, "types"),
+    ("types/<name:name>", types.payload_type, "type"),
+    ("statuses", types.statuses, "statuses"),
     ("logout", home.log_out, "log_out"),
     ("new", new.new, "new"),
     ("compare", compare.compare, "compare"),

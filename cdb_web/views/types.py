@@ -1,0 +1,101 @@
+"""The pages of payload types and of statuses: what they are for, where they are used; descriptions and deletions."""
+
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.db.models import Count, Max, Q
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from cdb_rest.api.descriptions import PayloadTypeDescriptionInput
+from cdb_rest.api.payload_types import NamedInput
+from cdb_rest.models import GlobalTagChange, GlobalTagStatus, PayloadType, PayloadTypeChange
+from cdb_rest.parsing.fields import read_value
+from cdb_rest.rules.access import All, Role
+from cdb_rest.rules.errors import CdbError, PayloadTypeNotFoundError
+from cdb_rest.rules.status import Status
+from cdb_rest.writes.descriptions import describe_payload_type
+from cdb_rest.writes.global_tags import create_status, delete_status
+from cdb_rest.writes.payload_types import delete_payload_type
+from cdb_web import inputs
+from cdb_web.page import form_page, page, problem_of, show
+from cdb_web.permissions import may
+from cdb_web.writes import check_confirmed, origin_of
+
+PAGE_SIZE = 100
+MAX_CHANGES = 50
+LISTS = Q(payload_lists__global_tag__isnull=False)
+
+
+@page
+def types(request: HttpRequest) -> HttpResponse:
+    """The payload types whose name or description has a text, with the numbers of tags that have them, page by page."""
+    text = inputs.text(request.GET, "q")
+    found = PayloadType.objects.filter(Q(name__icontains=text) | Q(description__icontains=text))
+    counted = found.annotate(tags=Count("payload_lists", LISTS), changed=Max("payload_lists__updated", filter=LISTS))
+    shown = Paginator(counted.order_by("name"), PAGE_SIZE).get_page(request.GET.get("page"))
+    values = {"q": text, "page": shown, "deleted": request.GET.get("deleted", "")}
+    return show(request, "types.html", values | {"may_create": may(request, Role.CONTRIBUTOR)})
+
+
+@form_page
+def payload_type(request: HttpRequest, name: str) -> HttpResponse:
+    """A payload type: its description and history, the tags that have it, and forms that describe or delete it."""
+    found = PayloadType.objects.filter(name=name).first()
+    if found is None:
+        raise PayloadTypeNotFoundError(name)
+    lists = found.payload_lists.select_related("global_tag__status").order_by("-updated", "id")
+    attached = Paginator(lists.filter(global_tag__isnull=False), PAGE_SIZE).get_page(request.GET.get("page"))
+    tags = [one.global_tag.name for one in attached if one.global_tag]
+    # Of the tag that changed last. Its change may be one of another payload type at the same time.
+    last = GlobalTagChange.objects.filter(global_tag__in=tags[:1], created__lte=attached[0].updated) if tags else None
+    values: dict[str, Any] = {
+        "payload_type": found,
+        "page": attached,
+        "detached": lists.filter(global_tag=None).count(),
+        "last": last and last.order_by("-created", "-revision").first(),
+        "changes": PayloadTypeChange.objects.filter(payload_type=name).order_by("-id")[:MAX_CHANGES],
+        "may_manage": may(request, Role.MANAGER, None, name),
+        "values": request.POST,
+    }
+    if request.method != "POST":
+        return show(request, "type.html", values)
+    try:
+        origin = origin_of(request)
+        if request.POST.get("action") == "delete":
+            check_confirmed(request, name, "payload type")
+            delete_payload_type(name=name, origin=origin)
+            return HttpResponseRedirect(f"{reverse('web:types')}?{urlencode({'deleted': name})}", status=303)
+        given = {"description": request.POST.get("description", "").strip()}
+        describe_payload_type(name=name, **read_value(given, PayloadTypeDescriptionInput), origin=origin)
+    except CdbError as error:
+        problem, status = problem_of(error)
+        return show(request, "type.html", values | problem, status=status)
+    return HttpResponseRedirect(reverse("web:type", args=[name]), status=303)
+
+
+@form_page
+def statuses(request: HttpRequest) -> HttpResponse:
+    """The statuses of global tags, and forms that create one, or delete one that no tag has."""
+    problem: dict[str, Any] = {}
+    status = 200
+    if request.method == "POST":
+        try:
+            origin, name = origin_of(request), request.POST.get("name", "")
+            if request.POST.get("action") == "delete":
+                check_confirmed(request, name, "status")
+                delete_status(name=name, origin=origin)
+            else:
+                fields = {"name": name, "description": request.POST.get("description", "").strip()}
+                create_status(**read_value(fields, NamedInput), origin=origin)
+            return HttpResponseRedirect(reverse("web:statuses"), status=303)
+        except CdbError as error:
+            problem, status = problem_of(error)
+    found = GlobalTagStatus.objects.annotate(tags=Count("global_tags")).order_by("id")
+    values = {
+        "statuses": [(one, one.name in list(Status)) for one in found],
+        "may_manage": may(request, Role.MANAGER, All.ALL, All.ALL),
+        "values": request.POST,
+    }
+    return show(request, "statuses.html", values | problem, status=status)
