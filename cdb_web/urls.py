@@ -12,6 +12,8 @@ from cdb_web.views import (
     changes,
     compare,
     coverage,
+    deletion,
+    detached,
     find,
     home,
     insert,
@@ -79,7 +81,10 @@ ROUTES: list[tuple[str, View, str]] = [
     ("new", new.new, "new"),
     ("compare", compare.compare, "compare"),
     ("payloads", payloads.payloads, "payloads"),
-    ("detached", payloads.detached, "detached"),
+    ("detached", detached.detached, "detached"),
+    ("detached/lists/<name:list_name>", detached.attach_list, "attach_list"),
+    ("detached/iovs/<int:iov_id>", detached.attach_iov, "attach_iov"),
+    ("tags/<name:name>/lists/<name:payload_type>/delete", deletion.delete, "delete"),
 ]
 
 

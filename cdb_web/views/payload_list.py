@@ -5,10 +5,14 @@ from collections.abc import Mapping
 from django.http import HttpRequest, HttpResponse
 
 from cdb_rest.exports.export import Selection, find_source
+from cdb_rest.models import GlobalTag
+from cdb_rest.rules.access import Role
+from cdb_rest.rules.status import Status
 from cdb_web import inputs
 from cdb_web.iov_rows import read_rows
 from cdb_web.lanes import EVERYTHING
 from cdb_web.page import or_default, page, show
+from cdb_web.permissions import may
 from cdb_web.sharing import bases_of, read_lists
 from cdb_web.templatetags.cdb_web import moment_text
 from cdb_web.views.timeline import axis_of, timeline_values
@@ -20,9 +24,16 @@ PAGE_SIZE = 100
 def payload_list(request: HttpRequest, name: str, payload_type: str) -> HttpResponse:
     """The IOVs of a payload list as a lane, and as a table from the moment `since` on, page by page."""
     found, status = or_default(request.GET, lambda query: _list(query, name, payload_type))
-    fixed = {"name": name, "payload_type": payload_type}
+    fixed: dict[str, object] = {"name": name, "payload_type": payload_type}
+    fixed |= {"may_change": _may_change(request, name, payload_type)}
     fixed |= {"from": inputs.text(request.GET, "since"), "up_to": inputs.text(request.GET, "until")}
     return show(request, "payload_list.html", fixed | found, status=status)
+
+
+def _may_change(request: HttpRequest, name: str, payload_type: str) -> bool:
+    """Whether the reader may delete IOVs now."""
+    is_unlocked = GlobalTag.objects.filter(name=name, status__name=Status.UNLOCKED).exists()
+    return is_unlocked and "rev" not in request.GET and may(request, Role.MANAGER, name, payload_type)
 
 
 def _list(query: Mapping[str, str], name: str, payload_type: str) -> dict[str, object]:
