@@ -8,7 +8,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
 
-from cdb_rest.models import PayloadIOV, PayloadList
+from cdb_rest.analysis.uses import Payload, uses
+from cdb_rest.models import PayloadIOV, PayloadList, PayloadType
 from cdb_rest.rules.access import All, Role
 from cdb_rest.rules.errors import (
     CdbError,
@@ -101,7 +102,11 @@ def attach_iov(request: HttpRequest, iov_id: int) -> HttpResponse:
     found = PayloadIOV.objects.filter(id=iov_id, payload_list=None).first()
     if found is None:
         raise PayloadIOVNotFoundError(described=f"{iov_id} that is in no payload list")
-    values = _values(request, found.left_tag) | {"iov": found}
+    values = _values(request, found.left_tag) | {
+        "iov": found,
+        "type": request.POST.get("type", "") if request.method == "POST" else _former_type(found),
+        "types": PayloadType.objects.order_by("name").values_list("name", flat=True),
+    }
 
     def write() -> tuple[str, WriteService]:
         tag, payload_type = find_tag(request.POST.get("tag", "")).name, request.POST.get("type", "")
@@ -111,6 +116,12 @@ def attach_iov(request: HttpRequest, iov_id: int) -> HttpResponse:
         return tag, partial(attach_payload_iov, payload_list=target.name, iov_id=iov_id)
 
     return preview_and_store(request, "attach.html", values, write)
+
+
+def _former_type(iov: PayloadIOV) -> str:
+    """The payload type of the list that the IOV was in; empty if it is not known."""
+    former = uses(Payload(iov.payload_url, None, None), with_removed=True) if iov.left_tag else iter(())
+    return next((use["payload_type"] for use in former if use["global_tag"] == iov.left_tag), "")
 
 
 def _values(request: HttpRequest, left_tag: str | None) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from cdb_rest.rules.errors import (
     TagChangedError,
     quoted,
 )
-from cdb_rest.rules.status import check_status_change, role_for_status
+from cdb_rest.rules.status import Status, check_status_change, role_for_status
 from cdb_rest.writes.descriptions import describe_global_tag
 from cdb_rest.writes.global_tags import change_status, clone_global_tag, delete_global_tag
 from cdb_rest.writes.limits import set_limits
@@ -84,7 +84,9 @@ def manage(request: HttpRequest, name: str) -> HttpResponse:
 def _next_statuses(request: HttpRequest, tag: GlobalTag) -> list[str]:
     """The names of the statuses that the reader may give the tag now."""
     found = []
-    for name in GlobalTagStatus.objects.exclude(id=tag.status_id).order_by("name").values_list("name", flat=True):
+    names = GlobalTagStatus.objects.exclude(id=tag.status_id).order_by("id").values_list("name", flat=True)
+    # The one that cannot be undone is the last.
+    for name in sorted(names, key=lambda one: one == Status.FROZEN):
         if may(request, role_for_status(name), tag.name, All.ALL):
             with suppress(CdbError):
                 check_status_change(tag=tag.name, old=tag.status.name, new=name)

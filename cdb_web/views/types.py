@@ -48,13 +48,13 @@ def payload_type(request: HttpRequest, name: str) -> HttpResponse:
     lists = found.payload_lists.select_related("global_tag__status").order_by("-updated", "id")
     attached = Paginator(lists.filter(global_tag__isnull=False), PAGE_SIZE).get_page(request.GET.get("page"))
     tags = [one.global_tag.name for one in attached if one.global_tag]
-    # Of the tag that changed last. Its change may be one of another payload type at the same time.
-    last = GlobalTagChange.objects.filter(global_tag__in=tags[:1], created__lte=attached[0].updated) if tags else None
+    # A list has the time at which the write began, and its change is recorded later.
+    last = GlobalTagChange.objects.filter(global_tag__in=tags[:1], created__gte=attached[0].updated) if tags else None
     values: dict[str, Any] = {
         "payload_type": found,
         "page": attached,
         "detached": lists.filter(global_tag=None).count(),
-        "last": last and last.order_by("-created", "-revision").first(),
+        "last": last and last.order_by("revision").first(),
         "changes": PayloadTypeChange.objects.filter(payload_type=name).order_by("-id")[:MAX_CHANGES],
         "may_manage": may(request, Role.MANAGER, None, name),
         "values": request.POST,
@@ -94,7 +94,8 @@ def statuses(request: HttpRequest) -> HttpResponse:
             problem, status = problem_of(error)
     found = GlobalTagStatus.objects.annotate(tags=Count("global_tags")).order_by("id")
     values = {
-        "statuses": [(one, one.name in list(Status)) for one in found],
+        "statuses": found,
+        "unused": [one.name for one in found if not one.tags and one.name not in list(Status)],
         "may_manage": may(request, Role.MANAGER, All.ALL, All.ALL),
         "values": request.POST,
     }
