@@ -1,4 +1,4 @@
-"""The form that deletes a payload IOV or an empty payload list of a global tag."""
+"""The form that deletes a payload IOV of a global tag, or a payload list: first its IOVs, and then the empty list."""
 
 from functools import partial
 
@@ -9,18 +9,23 @@ from cdb_rest.rules.access import Role
 from cdb_rest.rules.errors import PayloadIOVNotFoundError, PayloadListNotFoundError, quoted
 from cdb_rest.rules.moment import END_OF_TIME
 from cdb_rest.rules.status import Status
+from cdb_rest.writes.clearing import clear_interval
 from cdb_rest.writes.payload_iovs import delete_payload_iov
 from cdb_rest.writes.payload_lists import delete_payload_list
 from cdb_web import inputs
+from cdb_web.lanes import EVERYTHING
 from cdb_web.page import form_page
 from cdb_web.permissions import may
-from cdb_web.previews import preview_and_store
+from cdb_web.previews import WriteService, preview_and_store
 from cdb_web.writes import find_tag
 
 
 @form_page
 def delete(request: HttpRequest, name: str, payload_type: str) -> HttpResponse:
-    """Delete the IOV with exactly the start `since` and the end `until` (open if it is missing); without `since`, the list."""
+    """Delete the IOV with exactly the start `since` and the end `until` (open if it is missing); without `since`, the list.
+
+    A payload list with IOVs is cleared instead, so that its history says who removed them and why.
+    """
     tag, query = find_tag(name), request.GET
     found = PayloadList.objects.filter(global_tag=tag, payload_type__name=payload_type).first()
     if found is None:
@@ -33,9 +38,10 @@ def delete(request: HttpRequest, name: str, payload_type: str) -> HttpResponse:
         "may_delete": tag.status.name == Status.UNLOCKED and may(request, Role.MANAGER, name, payload_type),
     }
     if "since" not in query:
-        return preview_and_store(
-            request, "delete.html", values, lambda: (name, partial(delete_payload_list, name=found.name))
-        )
+        service: WriteService = partial(delete_payload_list, name=found.name)
+        if found.iov_count:
+            service = partial(clear_interval, global_tag=name, payload_type=payload_type, interval=EVERYTHING)
+        return preview_and_store(request, "delete.html", values, lambda: (name, service))
     until = inputs.text(query, "until")
     end = inputs.moment("Up to", until) if until else END_OF_TIME
     start = inputs.moment("From", inputs.text(query, "since"))

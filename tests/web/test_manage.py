@@ -90,14 +90,19 @@ def test_a_payload_list_is_attached_and_an_empty_one_deleted(forms, api, tag):
     page, _ = forms.preview(path, {"tag": "tag"})
     forms.send(path, page, hidden_of(page), 303)
     assert [url for url, *_ in rows()] == ["first"]
-    assert "Only an empty payload list" in forms.open("/tags/tag/lists/Gain/delete")
+    # A list with IOVs is cleared first.
+    for action in ("clear", "delete_list"):
+        page, _ = forms.preview("/tags/tag/lists/Gain/delete", {})
+        forms.send("/tags/tag/lists/Gain/delete", page, hidden_of(page) | {"comment": "why"}, 303)
+        assert GlobalTagChange.objects.order_by("-number")[0].action == action
+    assert not GlobalTag.objects.get().payload_lists_count
     # A detached list is deleted by its name.
     spare = api.post("pl", {"payload_type": "Gain"}).ok()["name"]
     path = reverse("web:attach_list", args=[spare])
     page = forms.open(path)
     forms.send(path, page, {"action": "delete", "confirm": "other"}, 400)
     forms.send(path, page, {"action": "delete", "confirm": spare}, 303)
-    assert PayloadList.objects.get().name == first
+    assert not PayloadList.objects.exists()
 
 
 def test_texts_of_tags_and_types_are_changed(forms, tag):
