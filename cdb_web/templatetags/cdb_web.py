@@ -100,9 +100,12 @@ def query(context: dict[str, Any], **changes: Any) -> str:
 
 @register.simple_tag
 def api_path(*path: Any, **parameters: Any) -> str:
-    """The path of the API with these parts and a query string, in which parameters without a value are left out."""
+    """The path of the API with these parts and a query string.
+
+    Parameters without a value are left out; a list is repeated.
+    """
     given = {name: value for name, value in parameters.items() if value is not None and value != ""}
-    tail = f"?{urlencode(given, safe=',')}" if given else ""
+    tail = f"?{urlencode(given, doseq=True, safe=',')}" if given else ""
     return f"/api/cdb_rest/{'/'.join(quote(str(part), safe='') for part in path)}{tail}"
 
 
