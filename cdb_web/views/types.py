@@ -1,16 +1,26 @@
 """The pages of payload types and of statuses: what they are for, where they are used; descriptions and deletions."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.core.paginator import Paginator
-from django.db.models import Count, Max, Q
+from django.db.models import Count, F, Max, OuterRef, Q, Subquery
+from django.db.models.functions import Greatest
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.http import urlencode
 
 from cdb_rest.api.descriptions import PayloadTypeDescriptionInput
 from cdb_rest.api.payload_types import NamedInput
-from cdb_rest.models import GlobalTagChange, GlobalTagStatus, PayloadType, PayloadTypeChange
+from cdb_rest.models import (
+    GlobalTagChange,
+    GlobalTagStatus,
+    PayloadList,
+    PayloadListMembership,
+    PayloadListVersion,
+    PayloadType,
+    PayloadTypeChange,
+)
 from cdb_rest.parsing.fields import read_value
 from cdb_rest.rules.access import All, Role
 from cdb_rest.rules.errors import CdbError, PayloadTypeNotFoundError
@@ -25,7 +35,12 @@ from cdb_web.writes import check_confirmed, origin_of
 
 PAGE_SIZE = 100
 MAX_CHANGES = 50
-LISTS = Q(payload_lists__global_tag__isnull=False)
+# The number of the last change of a payload list: of its rows, or an attachment to its tag.
+VERSIONS = PayloadListVersion.objects.filter(payload_list_id=OuterRef("id")).order_by("-number").values("number")[:1]
+ATTACHED = PayloadListMembership.objects.filter(
+    payload_list_id=OuterRef("id"), tag_id=OuterRef("global_tag_id"), removed_in=None
+).values("added_in")[:1]
+LAST_CHANGE = Greatest(Subquery(VERSIONS), Subquery(ATTACHED))
 
 
 @page
@@ -33,9 +48,16 @@ def types(request: HttpRequest) -> HttpResponse:
     """The payload types whose name or description has a text, with the numbers of tags that have them, page by page."""
     text = inputs.text(request.GET, "q")
     found = PayloadType.objects.filter(Q(name__icontains=text) | Q(description__icontains=text))
-    counted = found.annotate(tags=Count("payload_lists", LISTS), changed=Max("payload_lists__updated", filter=LISTS))
-    shown = Paginator(counted.order_by("name"), PAGE_SIZE).get_page(request.GET.get("page"))
-    values = {"q": text, "page": shown, "deleted": request.GET.get("deleted", "")}
+    shown = Paginator(found.order_by("name"), PAGE_SIZE).get_page(request.GET.get("page"))
+    lists = PayloadList.objects.filter(global_tag__isnull=False, payload_type__in=[one.id for one in shown])
+    counted = lists.annotate(number=LAST_CHANGE).values_list("payload_type").annotate(Count("id"), Max("number"))
+    used = {type_id: (count, number) for type_id, count, number in counted}
+    changes = _changes([number for _, number in used.values()])
+    rows = []
+    for one in shown:
+        count, number = used.get(one.id, (0, None))
+        rows.append((one, count, changes.get(number)))
+    values = {"q": text, "page": shown, "rows": rows, "deleted": request.GET.get("deleted", "")}
     return show(request, "types.html", values | {"may_create": may(request, Role.CONTRIBUTOR)})
 
 
@@ -45,16 +67,15 @@ def payload_type(request: HttpRequest, name: str) -> HttpResponse:
     found = PayloadType.objects.filter(name=name).first()
     if found is None:
         raise PayloadTypeNotFoundError(name)
-    lists = found.payload_lists.select_related("global_tag__status").order_by("-updated", "id")
-    attached = Paginator(lists.filter(global_tag__isnull=False), PAGE_SIZE).get_page(request.GET.get("page"))
-    tags = [one.global_tag.name for one in attached if one.global_tag]
-    # A list has the time at which the write began, and its change is recorded later.
-    last = GlobalTagChange.objects.filter(global_tag__in=tags[:1], created__gte=attached[0].updated) if tags else None
+    lists = found.payload_lists.select_related("global_tag__status").annotate(number=LAST_CHANGE)
+    attached = lists.filter(global_tag__isnull=False).order_by(F("number").desc(nulls_last=True), "id")
+    shown = Paginator(attached, PAGE_SIZE).get_page(request.GET.get("page"))
+    changes = _changes([one.number for one in shown])
     values: dict[str, Any] = {
         "payload_type": found,
-        "page": attached,
+        "page": shown,
+        "rows": [(one, changes.get(one.number)) for one in shown],
         "detached": lists.filter(global_tag=None).count(),
-        "last": last and last.order_by("revision").first(),
         "changes": PayloadTypeChange.objects.filter(payload_type=name).order_by("-id")[:MAX_CHANGES],
         "may_manage": may(request, Role.MANAGER, None, name),
         "values": request.POST,
@@ -73,6 +94,12 @@ def payload_type(request: HttpRequest, name: str) -> HttpResponse:
         problem, status = problem_of(error)
         return show(request, "type.html", values | problem, status=status)
     return HttpResponseRedirect(reverse("web:type", args=[name]), status=303)
+
+
+def _changes(numbers: Sequence[int | None]) -> dict[int | None, GlobalTagChange]:
+    """The changes of tags with these numbers. One write may have changed several tags; then it is the first of them."""
+    found = GlobalTagChange.objects.filter(number__in=[number for number in numbers if number is not None])
+    return {change.number: change for change in found.order_by("-id")}
 
 
 @form_page

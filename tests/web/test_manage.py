@@ -114,6 +114,9 @@ def test_texts_of_tags_and_types_are_changed(forms, tag):
     changed = forms.open(f"/tags/tag/history/{GlobalTag.objects.get().revision}")
     assert "autumn" in changed
     page = forms.open("/types/Gain")
+    # The last change of the type is no later one of the tag.
+    assert re.findall(r'<a href="/tags/tag/history/(\d)">(\w+)</a>', page) == [("2", "Insert")]
+    assert 'href="/tags/tag/history/2"' in forms.open("/types")
     forms.send("/types/Gain", page, {"action": "describe", "description": "of each channel", "comment": "clear"}, 303)
     page = forms.open("/types/Gain")
     assert page.count("of each channel") == 3 and "clear" in page and 'href="/tags/tag"' in page
