@@ -4,7 +4,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
 
@@ -21,7 +21,7 @@ from cdb_rest.rules.errors import (
 from cdb_rest.writes.payload_iovs import attach_payload_iov, delete_detached_iovs
 from cdb_rest.writes.payload_lists import attach_payload_list, delete_payload_list
 from cdb_web import inputs
-from cdb_web.page import form_page, newest_names, problem_of, show
+from cdb_web.page import form_page, newest_names, problem_of, show, store_or_show
 from cdb_web.permissions import may
 from cdb_web.previews import WriteService, preview_and_store
 from cdb_web.writes import check_confirmed, find_tag, origin_of
@@ -78,14 +78,14 @@ def attach_list(request: HttpRequest, list_name: str) -> HttpResponse:
         "payload_type": found.payload_type.name,
         "may_delete": may(request, Role.MANAGER, None, found.payload_type.name) and not found.iov_count,
     }
+
+    def delete() -> str:
+        check_confirmed(request, list_name, "payload list")
+        delete_payload_list(name=list_name, origin=origin_of(request))
+        return reverse("web:detached")
+
     if request.POST.get("action") == "delete":
-        try:
-            check_confirmed(request, list_name, "payload list")
-            delete_payload_list(name=list_name, origin=origin_of(request))
-            return HttpResponseRedirect(reverse("web:detached"), status=303)
-        except CdbError as error:
-            problem, status = problem_of(error)
-            return show(request, "attach.html", values | problem | {"values": request.POST}, status=status)
+        return store_or_show(request, "attach.html", values, delete)
 
     def write() -> tuple[str, WriteService]:
         tag = find_tag(request.POST.get("tag", "")).name

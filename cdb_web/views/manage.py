@@ -26,7 +26,7 @@ from cdb_rest.writes.global_tags import change_status, clone_global_tag, delete_
 from cdb_rest.writes.limits import set_limits
 from cdb_rest.writes.reverting import revert_global_tag
 from cdb_web import inputs
-from cdb_web.page import form_page, problem_of, show
+from cdb_web.page import form_page, problem_of, show, store_or_show
 from cdb_web.permissions import may
 from cdb_web.writes import as_previewed, check_confirmed, dry_run_origin, find_tag, newest_revision, origin_of
 
@@ -42,11 +42,9 @@ def manage(request: HttpRequest, name: str) -> HttpResponse:
         "may_clone": may(request, Role.MANAGER, None, All.ALL),
         "is_manager": is_manager,
         "statuses": _next_statuses(request, tag),
-        "values": request.POST,
     }
-    if request.method != "POST":
-        return show(request, "manage.html", values)
-    try:
+
+    def store() -> str:
         origin = origin_of(request)
         if request.POST.get("action") == "clone":
             target = read_value({"name": request.POST.get("target", "")}, NameInput)["name"]
@@ -75,10 +73,9 @@ def manage(request: HttpRequest, name: str) -> HttpResponse:
                 raise StatusNotFoundError(wanted, known)
             check_confirmed(request, name)
             shown = change_status(name=name, status=wanted, origin=origin).name
-    except CdbError as error:
-        problem, status = problem_of(error)
-        return show(request, "manage.html", values | problem, status=status)
-    return HttpResponseRedirect(reverse("web:history", args=[shown]) + "?new", status=303)
+        return reverse("web:history", args=[shown]) + "?new"
+
+    return store_or_show(request, "manage.html", values, store)
 
 
 def _next_statuses(request: HttpRequest, tag: GlobalTag) -> list[str]:

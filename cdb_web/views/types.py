@@ -6,7 +6,7 @@ from typing import Any
 from django.core.paginator import Paginator
 from django.db.models import Count, F, Max, OuterRef, Q, Subquery
 from django.db.models.functions import Greatest
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.http import urlencode
 
@@ -23,13 +23,13 @@ from cdb_rest.models import (
 )
 from cdb_rest.parsing.fields import read_value
 from cdb_rest.rules.access import All, Role
-from cdb_rest.rules.errors import CdbError, PayloadTypeNotFoundError
+from cdb_rest.rules.errors import PayloadTypeNotFoundError
 from cdb_rest.rules.status import Status
 from cdb_rest.writes.descriptions import describe_payload_type
 from cdb_rest.writes.global_tags import create_status, delete_status
 from cdb_rest.writes.payload_types import delete_payload_type
 from cdb_web import inputs
-from cdb_web.page import form_page, page, problem_of, show
+from cdb_web.page import form_page, page, show, store_or_show
 from cdb_web.permissions import may
 from cdb_web.writes import check_confirmed, origin_of
 
@@ -53,10 +53,7 @@ def types(request: HttpRequest) -> HttpResponse:
     counted = lists.annotate(number=LAST_CHANGE).values_list("payload_type").annotate(Count("id"), Max("number"))
     used = {type_id: (count, number) for type_id, count, number in counted}
     changes = _changes([number for _, number in used.values()])
-    rows = []
-    for one in shown:
-        count, number = used.get(one.id, (0, None))
-        rows.append((one, count, changes.get(number)))
+    rows = [(one, count, changes.get(number)) for one in shown for count, number in [used.get(one.id, (0, None))]]
     values = {"q": text, "page": shown, "rows": rows, "deleted": request.GET.get("deleted", "")}
     return show(request, "types.html", values | {"may_create": may(request, Role.CONTRIBUTOR)})
 
@@ -78,22 +75,19 @@ def payload_type(request: HttpRequest, name: str) -> HttpResponse:
         "detached": lists.filter(global_tag=None).count(),
         "changes": PayloadTypeChange.objects.filter(payload_type=name).order_by("-id")[:MAX_CHANGES],
         "may_manage": may(request, Role.MANAGER, None, name),
-        "values": request.POST,
     }
-    if request.method != "POST":
-        return show(request, "type.html", values)
-    try:
+
+    def store() -> str:
         origin = origin_of(request)
         if request.POST.get("action") == "delete":
             check_confirmed(request, name, "payload type")
             delete_payload_type(name=name, origin=origin)
-            return HttpResponseRedirect(f"{reverse('web:types')}?{urlencode({'deleted': name})}", status=303)
+            return f"{reverse('web:types')}?{urlencode({'deleted': name})}"
         given = {"description": request.POST.get("description", "").strip()}
         describe_payload_type(name=name, **read_value(given, PayloadTypeDescriptionInput), origin=origin)
-    except CdbError as error:
-        problem, status = problem_of(error)
-        return show(request, "type.html", values | problem, status=status)
-    return HttpResponseRedirect(reverse("web:type", args=[name]), status=303)
+        return reverse("web:type", args=[name])
+
+    return store_or_show(request, "type.html", values, store)
 
 
 def _changes(numbers: Sequence[int | None]) -> dict[int | None, GlobalTagChange]:
@@ -105,25 +99,21 @@ def _changes(numbers: Sequence[int | None]) -> dict[int | None, GlobalTagChange]
 @form_page
 def statuses(request: HttpRequest) -> HttpResponse:
     """The statuses of global tags, and forms that create one, or delete one that no tag has."""
-    problem: dict[str, Any] = {}
-    status = 200
-    if request.method == "POST":
-        try:
-            origin, name = origin_of(request), request.POST.get("name", "")
-            if request.POST.get("action") == "delete":
-                check_confirmed(request, name, "status")
-                delete_status(name=name, origin=origin)
-            else:
-                fields = {"name": name, "description": request.POST.get("description", "").strip()}
-                create_status(**read_value(fields, NamedInput), origin=origin)
-            return HttpResponseRedirect(reverse("web:statuses"), status=303)
-        except CdbError as error:
-            problem, status = problem_of(error)
     found = GlobalTagStatus.objects.annotate(tags=Count("global_tags")).order_by("id")
     values = {
         "statuses": found,
         "unused": [one.name for one in found if not one.tags and one.name not in list(Status)],
         "may_manage": may(request, Role.MANAGER, All.ALL, All.ALL),
-        "values": request.POST,
     }
-    return show(request, "statuses.html", values | problem, status=status)
+
+    def store() -> str:
+        origin, name = origin_of(request), request.POST.get("name", "")
+        if request.POST.get("action") == "delete":
+            check_confirmed(request, name, "status")
+            delete_status(name=name, origin=origin)
+        else:
+            fields = {"name": name, "description": request.POST.get("description", "").strip()}
+            create_status(**read_value(fields, NamedInput), origin=origin)
+        return reverse("web:statuses")
+
+    return store_or_show(request, "statuses.html", values, store)
