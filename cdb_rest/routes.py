@@ -130,6 +130,9 @@ ROUTES = (
         ("gt_change_status/<str:name>/<str:status>", "global-tags/<str:name>/change-status/<str:status>"),
         writes=Role.MANAGER,
     ),
+    Route(
+        "descriptions.GlobalTagDescriptionView", ("global-tags/<str:name>/description",), queries={"": 1}, writes=Role.MANAGER,
+    ),
     Route("limits.GlobalTagLimitsView", ("global-tags/<str:name>/limits",), queries={"": 1}, writes=Role.MANAGER),
     Route(
         "global_tags.GlobalTagDeleteView", ("deleteGlobalTag/<str:name>", "global-tags/<str:name>/delete"),
@@ -154,6 +157,11 @@ ROUTES = (
         pool=Pool.LOOKUPS, is_cached=True, hot=Hot.PAYLOAD_TYPES, pin=Pin.PRESENT,
         queries={"": 1, "page=1": 5}, writes=Role.CONTRIBUTOR,
     ),
+    Route(
+        "descriptions.PayloadTypeDescriptionView", ("payload-types/<str:name>/description",), queries={"": 1},
+        writes=Role.MANAGER,
+    ),
+    Route("descriptions.PayloadTypeChangeListView", ("payload-types/<str:name>/changes",), queries={"": 6}),
     Route(
         "payload_types.PayloadTypeDeleteView", ("deletePayloadType/<str:name>", "payload-types/<str:name>/delete"),
         writes=Role.MANAGER,

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.cache import patch_vary_headers
@@ -134,6 +134,20 @@ def _row_text(row: dict[str, Any]) -> str:
     return " ".join(
         " ".join(texts) if name == "non_field_errors" else f"{name}: {' '.join(texts)}" for name, texts in messages
     )
+
+
+def store_or_show(
+    request: HttpRequest, template: str, values: Mapping[str, Any], store: Callable[[], str]
+) -> HttpResponse:
+    """The page of a form. A POST calls `store`, and redirects to the address that it returns, or shows its error in the form."""
+    problem: dict[str, Any] = {}
+    status = 200
+    if request.method == "POST":
+        try:
+            return HttpResponseRedirect(store(), status=303)
+        except CdbError as error:
+            problem, status = problem_of(error)
+    return show(request, template, {"values": request.POST} | dict(values) | problem, status=status)
 
 
 def show_whole_or_part(

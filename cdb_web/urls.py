@@ -13,6 +13,8 @@ from cdb_web.views import (
     compare,
     compiled,
     coverage,
+    deletion,
+    detached,
     find,
     home,
     insert,
@@ -24,6 +26,7 @@ from cdb_web.views import (
     tag,
     tags,
     timeline,
+    types,
     why,
 )
 
@@ -74,12 +77,18 @@ ROUTES: list[tuple[str, View, str]] = [
     ("login", login.log_in, "log_in"),
     ("tags/<name:name>/compiled", compiled.compiled, "compiled"),
     ("words", home.words, "words"),
+    ("types", types.types, "types"),
+    ("types/<name:name>", types.payload_type, "type"),
+    ("statuses", types.statuses, "statuses"),
     ("logout", home.log_out, "log_out"),
     ("new", new.new, "new"),
     ("compare", compare.compare, "compare"),
     ("affected", compare.affected, "affected"),
     ("payloads", payloads.payloads, "payloads"),
-    ("detached", payloads.detached, "detached"),
+    ("detached", detached.detached, "detached"),
+    ("detached/lists/<name:list_name>", detached.attach_list, "attach_list"),
+    ("detached/iovs/<int:iov_id>", detached.attach_iov, "attach_iov"),
+    ("tags/<name:name>/lists/<name:payload_type>/delete", deletion.delete, "delete"),
 ]
 
 

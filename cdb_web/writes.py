@@ -72,8 +72,8 @@ def as_previewed(request: HttpRequest, name: str, service: Callable[[], Result])
     return if_unchanged(name, parse_number("planned", request.POST.get("planned")), service)
 
 
-def check_confirmed(request: HttpRequest, name: str) -> None:
-    """Raise `InvalidInputError` unless the person has typed the name of the tag."""
+def check_confirmed(request: HttpRequest, name: str, kind: str = "global tag") -> None:
+    """Raise `InvalidInputError` unless the person has typed the name of the tag, or of another kind of object."""
     # A browser sends no line breaks of a field, and people copy a name with spaces around it.
     if request.POST.get("confirm", "").split() != name.split():
-        raise invalid_field("confirm", f"Type the name of the global tag, {name}, to confirm.")
+        raise invalid_field("confirm", f"Type the name of the {kind}, {name}, to confirm.")

@@ -2,16 +2,23 @@
 
 
 -- name: past_global_tag
--- The attributes of a global tag that exists or was deleted, and of a status: author, description, time of creation; id,
--- description and time of creation of the status (null if there is no such status).
--- Parameters: tag_id bigint, status text: the name of the status.
-SELECT tag.author, tag.description, tag.created, status.id, status.description, status.created
+-- The attributes that a global tag, which may have been deleted since, had at a revision, and those of a status: author, description,
+-- time of creation; id, description and time of creation of the status (null if there is no such status).
+-- Parameters: tag_id, revision bigint, tag, status text: the names of the tag and of the status.
+SELECT coalesce(later.texts ->> 'author', tag.author), coalesce(later.texts ->> 'description', tag.description), tag.created,
+    status.id, status.description, status.created
 FROM (
     SELECT author, description, created FROM "GlobalTag" WHERE id = %(tag_id)s
     UNION ALL
     SELECT author, description, created FROM "DeletedGlobalTag" WHERE id = %(tag_id)s
     LIMIT 1
 ) AS tag
+LEFT JOIN LATERAL (
+    SELECT source -> 'before' AS texts FROM "GlobalTagChange"
+    WHERE global_tag = %(tag)s AND revision > %(revision)s AND tag_id = %(tag_id)s AND action = 'describe'
+    ORDER BY revision
+    LIMIT 1
+) AS later ON true
 LEFT JOIN "GlobalTagStatus" AS status ON status.name = %(status)s
 
 

@@ -22,11 +22,12 @@ def read_change(
 ) -> tuple[dict[str, Any], dict[str, Any], Iterator[tuple[str, Rows]]]:
     """What a change removed and what it added: attributes of the tag (`before`, `after`), and the IOVs.
 
-    Attributes are `status` and `payload_lists` (names by payload type), as far as they changed; and in `after` the source of a
-    clone or a scenario. The IOVs are groups of rows, first those of "before", then those of "after"; a side without IOVs
-    has no group. A group must be consumed before the next one. Removing and adding leads from the state before to the
-    state after. With `most`, there are only the first IOVs of each side, which takes as long as reading the lists that have
-    them, and a side may have an empty group. The caller must be in a snapshot until all is read.
+    Attributes are `status` and `payload_lists` (names by payload type), as far as they changed; both texts, `author` and
+    `description`, if one of them changed; and in `after` the source of a clone or a scenario. The IOVs are groups of rows,
+    first those of "before", then those of "after"; a side without IOVs has no group. A group must be consumed before the next
+    one. Removing and adding leads from the state before to the state after. With `most`, there are only the first IOVs of
+    each side, which takes as long as reading the lists that have them, and a side may have an empty group. The caller must be
+    in a snapshot until all is read.
 
     Raises `RevisionPrunedError` if the rows before or after the change are no longer stored.
     """
@@ -43,6 +44,8 @@ def read_change(
         )
     before: dict[str, Any] = {}
     after: dict[str, Any] = dict(change.source or {})
+    if change.action == ChangeAction.DESCRIBE:
+        before, after = after["before"], after["after"]
     is_deleted = change.action == ChangeAction.DELETE
     if is_deleted or previous is None or previous.status != change.status:
         before |= {"status": previous.status} if previous else {}

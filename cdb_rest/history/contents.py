@@ -120,11 +120,13 @@ class PastTag(NamedTuple):
 
 
 def past_tag(past: Past) -> PastTag:
-    """The attributes of the tag, which may have been deleted since then.
+    """The attributes that the tag had; it may have been deleted since then.
 
     Raises `RevisionPrunedError` if another program deleted it, so that they are not stored.
     """
-    rows = fetch_all(GLOBAL_TAG, {"tag_id": past.tag_id, "status": past.status})
+    rows = fetch_all(
+        GLOBAL_TAG, {"tag_id": past.tag_id, "tag": past.tag, "revision": past.revision, "status": past.status}
+    )
     if not rows:
         raise RevisionPrunedError(f"What global tag {past.tag} was at revision {past.revision} is no longer stored.")
     return PastTag(*rows[0])

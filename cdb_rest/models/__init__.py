@@ -5,7 +5,7 @@ The names of tables and columns are those of nopayloaddb, so that SQL that was p
 
 from cdb_rest.models.access import AccessChange, AccessRule, ApiToken, RevokedToken, RuleKind
 from cdb_rest.models.adoption import AdoptedList, AdoptedTag, Adoption
-from cdb_rest.models.change import ChangeAction, GlobalTagChange
+from cdb_rest.models.change import ChangeAction, GlobalTagChange, PayloadTypeChange
 from cdb_rest.models.global_tag import GlobalTag, GlobalTagStatus
 from cdb_rest.models.history import DeletedGlobalTag, PayloadIOVHistory, PayloadListMembership, PayloadListVersion
 from cdb_rest.models.internal import DatabaseProperty, IdempotencyRecord, Restoration
@@ -34,6 +34,7 @@ __all__ = [
     "PayloadListMembership",
     "PayloadListVersion",
     "PayloadType",
+    "PayloadTypeChange",
     "Restoration",
     "RevokedToken",
     "RuleKind",

@@ -1,6 +1,7 @@
 """The change log of global tags."""
 
 from django.db import models
+from django.db.models.functions import Now
 
 from cdb_rest.rules.names import COMMENT_LENGTH, NAME_LENGTH, TEXT_LENGTH
 
@@ -21,6 +22,7 @@ class ChangeAction(models.TextChoices):
     INSERT = "insert"  # an insertion by the names of tag and payload type
     CLEAR = "clear"  # no payload is valid in an interval any more
     LIMITS = "limits"
+    DESCRIBE = "describe"  # another author or description
     REVERT = "revert"
     REPAIR = "repair"
     RESTORE = "restore"  # a restoration of the database
@@ -39,8 +41,8 @@ class GlobalTagChange(models.Model):
     change can be requested: it has not been pruned.
     `payload_iovs_before` and `payload_iovs_after` are the numbers of IOVs that the change removed and added.
 
-    `source` is, for a clone, the copied tag and its revision, for a scenario its name, layout and seed, and for an adoption the
-    source with its snapshot and the decisions.
+    `source` is, for a clone, the copied tag and its revision, for a scenario its name, layout and seed, for an adoption the
+    source with its snapshot and the decisions, and for another description the author and the description `before` and `after`.
     """
 
     number = models.BigIntegerField()
@@ -69,3 +71,26 @@ class GlobalTagChange(models.Model):
 
     def __str__(self) -> str:
         return f"{self.global_tag} revision {self.revision}: {self.action}"
+
+
+class PayloadTypeChange(models.Model):
+    """One change of a payload type: its creation, another description, or its deletion. Rows are only added.
+
+    `before` and `after` are the descriptions. The history of a payload type that other programs made begins with its first
+    change by this service.
+    """
+
+    payload_type = models.CharField(max_length=NAME_LENGTH)
+    created = models.DateTimeField(db_default=Now(), editable=False)
+    actor = models.CharField(max_length=TEXT_LENGTH)
+    action = models.CharField(max_length=20)
+    comment = models.CharField(max_length=COMMENT_LENGTH, blank=True, default="")
+    before = models.CharField(max_length=TEXT_LENGTH, blank=True, default="")
+    after = models.CharField(max_length=TEXT_LENGTH, blank=True, default="")
+
+    class Meta:
+        db_table = "PayloadTypeChange"
+        indexes = [models.Index(fields=["payload_type"], name="payload_type_change_type")]
+
+    def __str__(self) -> str:
+        return f"{self.payload_type}: {self.action} by {self.actor}"

@@ -29,6 +29,7 @@ class Action(Enum):
     DELETE = "it cannot be deleted"
     REVERT = "it cannot be reverted"
     SET_LIMITS = "its limits cannot be changed"
+    DESCRIBE = "its author and description cannot be changed"
     REOPEN = "its limit closed_until can be lowered or removed only while it is unlocked"
 
 
@@ -41,10 +42,12 @@ ROLES = {
     Action.DELETE: Role.MANAGER,
     Action.REVERT: Role.MANAGER,
     Action.SET_LIMITS: Role.MANAGER,
+    Action.DESCRIBE: Role.MANAGER,
     Action.REOPEN: Role.ADMINISTRATOR,
 }
-# A locked tag accepts a list of a new payload type, IOVs for intervals that no IOV covers yet, and stricter limits.
-PERMITTED_WHEN_LOCKED = {Action.ADD_LIST, Action.ADD_IOV, Action.SET_LIMITS}
+# A locked tag accepts a list of a new payload type, IOVs for intervals that no IOV covers yet, stricter limits, and another
+# author or description.
+PERMITTED_WHEN_LOCKED = {Action.ADD_LIST, Action.ADD_IOV, Action.SET_LIMITS, Action.DESCRIBE}
 
 
 def check_status_name(name: str) -> None:

@@ -128,7 +128,7 @@ def import_payload_iovs(
     if not found:
         transaction.set_rollback(True)
         return ImportResult()
-    types = _types(found, options, result)
+    types = _types(found, options, origin, result)
     changes = Changes()
     lists = _lists(tag, types, changes, result)
     total = sum(rows.count for rows in found.values())
@@ -189,7 +189,9 @@ def _lock_or_create_tag(name: str, options: ImportOptions, origin: Origin, resul
     return tag
 
 
-def _types(found: Mapping[str, TypeRows], options: ImportOptions, result: ImportResult) -> list[PayloadType]:
+def _types(
+    found: Mapping[str, TypeRows], options: ImportOptions, origin: Origin, result: ImportResult
+) -> list[PayloadType]:
     """Find or create the payload types. Returns them in the order of `found`."""
     types = {payload_type.name: payload_type for payload_type in PayloadType.objects.filter(name__in=found)}
     missing = [name for name in found if name not in types]
@@ -201,7 +203,7 @@ def _types(found: Mapping[str, TypeRows], options: ImportOptions, result: Import
             {"row": number - 1, "code": error.code, "detail": text.format(quoted(name))} for number, name in lines
         ]
         raise error
-    types |= {name: add_payload_type(name=name) for name in missing}
+    types |= {name: add_payload_type(name=name, origin=origin) for name in missing}
     result.effects.new_types = missing
     return [types[name] for name in found]
 

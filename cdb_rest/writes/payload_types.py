@@ -1,8 +1,8 @@
-"""Write services for payload types: create, delete."""
+"""Write services for payload types: create, delete. Their history has each change."""
 
 from django.conf import settings
 
-from cdb_rest.models import PayloadType
+from cdb_rest.models import ChangeAction, PayloadType, PayloadTypeChange
 from cdb_rest.rules.access import BY_THE_SYSTEM, Origin, Role
 from cdb_rest.rules.errors import PayloadTypeInUseError, PayloadTypeNotFoundError
 from cdb_rest.rules.names import check_new_name
@@ -13,10 +13,10 @@ from cdb_rest.writes.transactions import write
 def create_payload_type(*, name: str, description: str = "", origin: Origin = BY_THE_SYSTEM) -> PayloadType:
     """Create a payload type. Raises the errors of `add_payload_type`, or those of missing permissions."""
     origin.principal.require(Role.CONTRIBUTOR, None, name)
-    return add_payload_type(name=name, description=description)
+    return add_payload_type(name=name, description=description, origin=origin)
 
 
-def add_payload_type(*, name: str, description: str = "") -> PayloadType:
+def add_payload_type(*, name: str, description: str = "", origin: Origin) -> PayloadType:
     """Create a payload type as part of a larger write. The caller must check permissions.
 
     Raises `InvalidInputError` for a name that violates the rule for new names, or a database error, which `write`
@@ -25,6 +25,7 @@ def add_payload_type(*, name: str, description: str = "") -> PayloadType:
     check_new_name(name, settings.CDB_NAME_PATTERN)
     created = PayloadType.objects.create(name=name, description=description)
     created.refresh_from_db()
+    record_type(name, ChangeAction.CREATE, origin, after=description)
     return created
 
 
@@ -36,10 +37,24 @@ def delete_payload_type(*, name: str, origin: Origin = BY_THE_SYSTEM) -> None:
     permissions.
     """
     origin.principal.require(Role.MANAGER, None, name)
-    payload_type = PayloadType.objects.filter(name=name).select_for_update().first()
-    if payload_type is None:
-        raise PayloadTypeNotFoundError(name)
+    payload_type = lock_payload_type(name)
     users = payload_type.payload_lists.order_by("id").values_list("name", flat=True)[:3]
     if users:
         raise PayloadTypeInUseError(f"Payload type {name} is in use by payload lists, such as {', '.join(users)}.")
     payload_type.delete()
+    record_type(name, ChangeAction.DELETE, origin, before=payload_type.description)
+
+
+def lock_payload_type(name: str) -> PayloadType:
+    """Lock a payload type by name. The caller must be in a transaction. Raises `PayloadTypeNotFoundError`."""
+    payload_type = PayloadType.objects.filter(name=name).select_for_update().first()
+    if payload_type is None:
+        raise PayloadTypeNotFoundError(name)
+    return payload_type
+
+
+def record_type(name: str, action: ChangeAction, origin: Origin, *, before: str = "", after: str = "") -> None:
+    """Add a change to the history of a payload type, with its description before and after it. For use in a `write`."""
+    PayloadTypeChange.objects.create(
+        payload_type=name, action=action, actor=origin.actor, comment=origin.comment, before=before, after=after
+    )

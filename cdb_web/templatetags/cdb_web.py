@@ -139,6 +139,17 @@ def query(context: dict[str, Any], **changes: Any) -> str:
     return f"?{values.urlencode()}" if values else "?"
 
 
+@register.simple_tag
+def api_path(*path: Any, **parameters: Any) -> str:
+    """The path of the API with these parts and a query string.
+
+    Parameters without a value are left out; a list is repeated.
+    """
+    given = {name: value for name, value in parameters.items() if value is not None and value != ""}
+    tail = f"?{urlencode(given, doseq=True, safe=',')}" if given else ""
+    return f"/api/cdb_rest/{'/'.join(quote(str(part), safe='') for part in path)}{tail}"
+
+
 @register.simple_tag(takes_context=True)
 def curl(context: dict[str, Any], *path: Any, **parameters: Any) -> SafeString:
     """An element with the command that gets the same data from the API, at a path of these parts.
@@ -146,11 +157,8 @@ def curl(context: dict[str, Any], *path: Any, **parameters: Any) -> SafeString:
     Parameters without a value are left out; a list is repeated.
     """
     request: HttpRequest = context["request"]
-    given = {name: value for name, value in parameters.items() if value is not None and value != ""}
-    given |= {name: plain_moment(given[name]) for name in ("since", "until") if name in given}
-    tail = f"?{urlencode(given, doseq=True, safe=',')}" if given else ""
-    parts = "/".join(quote(str(part), safe="") for part in path)
-    address = f"{request.scheme}://{request.get_host()}/api/cdb_rest/{parts}{tail}"
+    moments = {name: plain_moment(parameters[name]) for name in ("since", "until") if parameters.get(name)}
+    address = f"{request.scheme}://{request.get_host()}{api_path(*path, **parameters | moments)}"
     return format_html(
         '<details class="command"><summary>Copy as a command</summary><pre><code>curl {}</code></pre></details>',
         shlex.quote(address),

@@ -1,14 +1,17 @@
-"""The forms that clone or delete a global tag, change its status, and revert it."""
+"""The forms that clone, describe or delete a global tag, change its status or limits, and revert it."""
 
+from contextlib import suppress
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
+from cdb_rest.api.descriptions import GlobalTagDescriptionInput
 from cdb_rest.api.global_tags import NameInput
-from cdb_rest.models import GlobalTagChange, GlobalTagStatus
+from cdb_rest.models import GlobalTag, GlobalTagChange, GlobalTagStatus
 from cdb_rest.parsing.fields import read_value
 from cdb_rest.parsing.parameters import parse_number
+from cdb_rest.rules.access import All, Role
 from cdb_rest.rules.errors import (
     CdbError,
     ChangeNotFoundError,
@@ -17,27 +20,31 @@ from cdb_rest.rules.errors import (
     TagChangedError,
     quoted,
 )
+from cdb_rest.rules.status import Status, check_status_change, role_for_status
+from cdb_rest.writes.descriptions import describe_global_tag
 from cdb_rest.writes.global_tags import change_status, clone_global_tag, delete_global_tag
 from cdb_rest.writes.limits import set_limits
 from cdb_rest.writes.reverting import revert_global_tag
 from cdb_web import inputs
-from cdb_web.page import form_page, problem_of, show
+from cdb_web.page import form_page, problem_of, show, store_or_show
+from cdb_web.permissions import may
 from cdb_web.writes import as_previewed, check_confirmed, dry_run_origin, find_tag, newest_revision, origin_of
 
 
 @form_page
 def manage(request: HttpRequest, name: str) -> HttpResponse:
-    """Forms for a clone, for the status and the limits of a tag, and for its deletion."""
+    """Forms for a clone, for the texts, the status and the limits of a tag, and for its deletion: those that may succeed."""
     tag = find_tag(name)
+    is_manager = may(request, Role.MANAGER, name, All.ALL)
     values: dict[str, Any] = {
         "name": name,
         "tag": tag,
-        "statuses": GlobalTagStatus.objects.order_by("name"),
-        "values": request.POST,
+        "may_clone": may(request, Role.MANAGER, None, All.ALL),
+        "is_manager": is_manager,
+        "statuses": _next_statuses(request, tag),
     }
-    if request.method != "POST":
-        return show(request, "manage.html", values)
-    try:
+
+    def store() -> str:
         origin = origin_of(request)
         if request.POST.get("action") == "clone":
             target = read_value({"name": request.POST.get("target", "")}, NameInput)["name"]
@@ -50,6 +57,9 @@ def manage(request: HttpRequest, name: str) -> HttpResponse:
                 largest_major=parse_number("Largest major number", largest) if largest else None,
                 origin=origin,
             ).name
+        elif request.POST.get("action") == "describe":
+            texts = {field: request.POST.get(field, "").strip() for field in ("author", "description")}
+            shown = describe_global_tag(name=name, **read_value(texts, GlobalTagDescriptionInput), origin=origin).name
         elif request.POST.get("action") == "delete":
             check_confirmed(request, name)
             delete_global_tag(name=name, origin=origin)
@@ -58,15 +68,27 @@ def manage(request: HttpRequest, name: str) -> HttpResponse:
             wanted = request.POST.get("status", "")
             if wanted == tag.status.name:
                 raise InvalidInputError(f"The global tag already has the status {wanted}.")
-            known = [value.name for value in values["statuses"]]
+            known = list(GlobalTagStatus.objects.order_by("name").values_list("name", flat=True))
             if wanted not in known:
                 raise StatusNotFoundError(wanted, known)
             check_confirmed(request, name)
             shown = change_status(name=name, status=wanted, origin=origin).name
-    except CdbError as error:
-        problem, status = problem_of(error)
-        return show(request, "manage.html", values | problem, status=status)
-    return HttpResponseRedirect(reverse("web:history", args=[shown]) + "?new", status=303)
+        return reverse("web:history", args=[shown]) + "?new"
+
+    return store_or_show(request, "manage.html", values, store)
+
+
+def _next_statuses(request: HttpRequest, tag: GlobalTag) -> list[str]:
+    """The names of the statuses that the reader may give the tag now."""
+    found = []
+    names = GlobalTagStatus.objects.exclude(id=tag.status_id).order_by("id").values_list("name", flat=True)
+    # The one that cannot be undone is the last.
+    for name in sorted(names, key=lambda one: one == Status.FROZEN):
+        if may(request, role_for_status(name), tag.name, All.ALL):
+            with suppress(CdbError):
+                check_status_change(tag=tag.name, old=tag.status.name, new=name)
+                found.append(name)
+    return found
 
 
 @form_page

@@ -8,11 +8,15 @@ from cdb_rest import named_sql
 from cdb_rest.analysis.contents import ListVersion
 from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.exports.export import Selection, find_source
+from cdb_rest.models import GlobalTag
+from cdb_rest.rules.access import Role
 from cdb_rest.rules.moment import AFTER_ALL, Moment
+from cdb_rest.rules.status import Status
 from cdb_web import inputs
 from cdb_web.iov_rows import read_rows
 from cdb_web.lanes import EVERYTHING
 from cdb_web.page import or_default, page, show
+from cdb_web.permissions import may
 from cdb_web.sharing import bases_of, read_lists
 from cdb_web.templatetags.cdb_web import moment_text
 from cdb_web.views.timeline import axis_of, timeline_values
@@ -28,9 +32,16 @@ def payload_list(request: HttpRequest, name: str, payload_type: str) -> HttpResp
     `go` asks for the page before that moment (`previous`), or for the last one (`last`).
     """
     found, status = or_default(request.GET, lambda query: _list(query, name, payload_type))
-    fixed = {"name": name, "payload_type": payload_type}
+    fixed: dict[str, object] = {"name": name, "payload_type": payload_type}
+    fixed |= {"may_change": _may_change(request, name, payload_type)}
     fixed |= {"from": inputs.text(request.GET, "since"), "up_to": inputs.text(request.GET, "until")}
     return show(request, "payload_list.html", fixed | found, status=status)
+
+
+def _may_change(request: HttpRequest, name: str, payload_type: str) -> bool:
+    """Whether the reader may delete IOVs now."""
+    is_unlocked = GlobalTag.objects.filter(name=name, status__name=Status.UNLOCKED).exists()
+    return is_unlocked and "rev" not in request.GET and may(request, Role.MANAGER, name, payload_type)
 
 
 def _list(query: Mapping[str, str], name: str, payload_type: str) -> dict[str, object]:

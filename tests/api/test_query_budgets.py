@@ -25,6 +25,8 @@ NAMES = {
     "list_id": "{list_id}",
     "iov_id": "{iov_id}",
     "user_settings/<str:name>": "CDB_IOV_MODE",
+    "payload-types/<str:name>/description": "Type0",
+    "payload-types/<str:name>/changes": "Type0",
     "payload-lists/by-name/<str:name>": "{list_name}",
 }
 

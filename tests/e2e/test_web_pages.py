@@ -29,6 +29,11 @@ PAGES = [
     "/payloads?value=pixel/v2.root&removed=1",
     "/tags/patch/insert",
     "/tags/patch/manage",
+    "/types",
+    "/types/Pixel_Alignment",
+    "/statuses",
+    "/detached",
+    "/tags/patch/lists/Pixel_Alignment/delete",
     "/tags/patch/revert/1",
     "/find?q=pixel",
     "/login",
@@ -66,6 +71,11 @@ def test_what_forms_and_timelines_show_is_accessible(tab, scheme):
     page.goto("/tags/patch/revert/1")
     page.get_by_role("button", name="Preview", exact=True).click()
     expect(page.get_by_label("to confirm")).to_be_visible()
+    check_accessible(page)
+    page.goto("/tags/patch/lists/Pixel_Alignment")
+    page.get_by_text("Delete", exact=True).first.click()
+    page.get_by_role("button", name="Preview the deletion").click()
+    expect(page.get_by_role("heading", name="What changes for readers")).to_be_visible()
     check_accessible(page)
     page.goto("/tags/patch?against=1&at=5,500")
     loads(page, 1)

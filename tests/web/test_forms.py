@@ -224,14 +224,14 @@ def test_a_form_needs_its_token(forms, tag, path):
 
 
 def test_writes_need_a_role(forms, tag, settings):
+    page = forms.open("/tags/tag/manage")
     settings.CDB_OPEN_WRITES = False
     before = rows()
     assert "needs the role contributor" in forms.preview("/tags/tag/insert", ROW, 401)[0]
-    page = forms.open("/tags/tag/manage")
     forms.send("/tags/tag/manage", page, {"action": "clone", "target": "copy"}, 401)
     forms.send("/tags/tag/manage", page, {"action": "status", "status": "locked", "confirm": "tag"}, 401)
     forms.preview("/tags/tag/revert/1", {}, 401)
-    # The page has no form, but a request may be sent nevertheless.
+    # The pages have no form, but a request may be sent nevertheless.
     forms.send("/new", page, {"name": "mine"}, 401)
     forms.send("/new", page, {"name": "Mine", "action": "type"}, 401)
     assert rows() == before and GlobalTag.objects.count() == 1

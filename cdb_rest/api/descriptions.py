@@ -1,0 +1,144 @@
+"""The texts that describe global tags and payload types, and the history of payload types."""
+
+from django.http import HttpResponse
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from cdb_rest.api.base.conversion import Document, Shape, document_of
+from cdb_rest.api.base.descriptions import in_path, request_example
+from cdb_rest.api.base.paging import Browser
+from cdb_rest.api.base.views import StrictView
+from cdb_rest.api.base.writes import WRITE_PARAMETERS, read_origin, respond_to_write
+from cdb_rest.models import GlobalTag, PayloadType, PayloadTypeChange
+from cdb_rest.parsing.fields import Input, TextField, read_body
+from cdb_rest.rules.errors import GlobalTagNotFoundError, InvalidInputError, PayloadTypeNotFoundError
+from cdb_rest.rules.names import NAME_LENGTH, TEXT_LENGTH
+from cdb_rest.writes import descriptions
+
+
+class GlobalTagDescriptionInput(Input):
+    """The texts of a global tag. One that is left out stays as it is."""
+
+    author = TextField(max_length=NAME_LENGTH, required=False, allow_blank=True)
+    description = TextField(max_length=TEXT_LENGTH, required=False, allow_blank=True)
+
+
+class GlobalTagDescription(Shape):
+    """The texts of a global tag, and its revision."""
+
+    global_tag = serializers.CharField(source="name")
+    revision = serializers.IntegerField()
+    author = serializers.CharField()
+    description = serializers.CharField()
+
+
+class PayloadTypeDescriptionInput(Input):
+    """The description of a payload type."""
+
+    description = TextField(max_length=TEXT_LENGTH, allow_blank=True)
+
+
+class PayloadTypeDescription(Shape):
+    """The description of a payload type."""
+
+    payload_type = serializers.CharField(source="name")
+    description = serializers.CharField()
+
+
+class PayloadTypeChangeItem(Shape):
+    """A change of a payload type, with its description before and after it."""
+
+    payload_type = serializers.CharField()
+    time = serializers.DateTimeField(source="created")
+    actor = serializers.CharField()
+    action = serializers.CharField()
+    comment = serializers.CharField()
+    before = serializers.CharField()
+    after = serializers.CharField()
+
+
+CHANGES = Browser(
+    shape=PayloadTypeChangeItem,
+    rows=PayloadTypeChange.objects.all,
+    search=("comment", "actor", "before", "after"),
+    sort={"id": "id"},
+    filters={"action": "action", "actor": "actor"},
+    newest_first=True,
+)
+TAG, TYPE = in_path("name", "Name of the global tag.", "tiny"), in_path("name", "Name of the payload type.", "Gain")
+
+
+class GlobalTagDescriptionView(StrictView):
+    """The author and the description of a global tag."""
+
+    query = WRITE_PARAMETERS[:1]
+
+    @extend_schema(summary="Get the description of a global tag", parameters=[TAG], responses=GlobalTagDescription)
+    def get(self, request: Request, name: str) -> Response:
+        tag = GlobalTag.objects.filter(name=name).first()
+        if tag is None:
+            raise GlobalTagNotFoundError(name)
+        return Response(document_of(GlobalTagDescription, tag))
+
+    @extend_schema(
+        summary="Describe a global tag",
+        parameters=[TAG, *WRITE_PARAMETERS],
+        request=GlobalTagDescriptionInput,
+        responses=GlobalTagDescription,
+        examples=[request_example({"description": "First pass of the autumn data"})],
+    )
+    def put(self, request: Request, name: str) -> HttpResponse:
+        """Set the author, the description or both. The response is 409 if the tag is frozen."""
+        given, origin = read_body(request, GlobalTagDescriptionInput), read_origin(request)
+        if not given:
+            raise InvalidInputError("Give author, description or both.")
+
+        def describe() -> Document:
+            tag = descriptions.describe_global_tag(name=name, origin=origin, **given)
+            return document_of(GlobalTagDescription, tag)
+
+        return respond_to_write(request, describe)
+
+
+class PayloadTypeDescriptionView(StrictView):
+    """The description of a payload type."""
+
+    query = WRITE_PARAMETERS[:1]
+
+    @extend_schema(summary="Get the description of a payload type", parameters=[TYPE], responses=PayloadTypeDescription)
+    def get(self, request: Request, name: str) -> Response:
+        found = PayloadType.objects.filter(name=name).first()
+        if found is None:
+            raise PayloadTypeNotFoundError(name)
+        return Response(document_of(PayloadTypeDescription, found))
+
+    @extend_schema(
+        summary="Describe a payload type",
+        parameters=[TYPE, *WRITE_PARAMETERS],
+        request=PayloadTypeDescriptionInput,
+        responses=PayloadTypeDescription,
+        examples=[request_example({"description": "Gain of each channel"})],
+    )
+    def put(self, request: Request, name: str) -> HttpResponse:
+        given, origin = read_body(request, PayloadTypeDescriptionInput), read_origin(request)
+
+        def describe() -> Document:
+            found = descriptions.describe_payload_type(name=name, origin=origin, **given)
+            return document_of(PayloadTypeDescription, found)
+
+        return respond_to_write(request, describe)
+
+
+class PayloadTypeChangeListView(StrictView):
+    """The changes of a payload type, newest first, page by page; also of one that was deleted."""
+
+    query = CHANGES.parameters()
+
+    @extend_schema(summary="List the changes of a payload type", parameters=[TYPE], responses=CHANGES.page_shape())
+    def get(self, request: Request, name: str) -> Response:
+        changes = PayloadTypeChange.objects.filter(payload_type=name)
+        if not changes.exists() and not PayloadType.objects.filter(name=name).exists():
+            raise PayloadTypeNotFoundError(name)
+        return Response(CHANGES.page(request.query_params, changes))

@@ -1,0 +1,129 @@
+"""What is in no global tag: detached payload lists, and IOVs that were removed or not attached yet; and how to attach them."""
+
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils import timezone
+
+from cdb_rest.analysis.uses import Payload, uses
+from cdb_rest.models import PayloadIOV, PayloadList, PayloadType
+from cdb_rest.rules.access import All, Role
+from cdb_rest.rules.errors import (
+    CdbError,
+    PayloadIOVNotFoundError,
+    PayloadListNotFoundError,
+    invalid_field,
+    quoted,
+)
+from cdb_rest.writes.payload_iovs import attach_payload_iov, delete_detached_iovs
+from cdb_rest.writes.payload_lists import attach_payload_list, delete_payload_list
+from cdb_web import inputs
+from cdb_web.page import form_page, newest_names, problem_of, show, store_or_show
+from cdb_web.permissions import may
+from cdb_web.previews import WriteService, preview_and_store
+from cdb_web.writes import check_confirmed, find_tag, origin_of
+
+MAX_SHOWN = 200
+
+
+@form_page
+def detached(request: HttpRequest) -> HttpResponse:
+    """The payload lists and IOVs that are in no tag, maybe only those that left the tag `tag`, or lists of the type `type`.
+
+    A form deletes the IOVs that are old enough.
+    """
+    problem, status = {}, 200
+    if request.method == "POST":
+        days = request.POST.get("days", "").strip()
+        try:
+            if not days.isdecimal() or len(days) > 5:
+                raise invalid_field("days", f'days must be a number from 0 to 99999 (got "{days}").')
+            before = timezone.now() - timedelta(days=int(days))
+            count = delete_detached_iovs(before=before, origin=origin_of(request))
+            problem = {"deleted": count, "is_deleted": True}
+        except CdbError as error:
+            problem, status = problem_of(error)
+    tag, payload_type = inputs.text(request.GET, "tag"), inputs.text(request.GET, "type")
+    lists = PayloadList.objects.filter(global_tag=None).select_related("payload_type").order_by("-updated", "-id")
+    iovs = PayloadIOV.objects.filter(payload_list=None).order_by("updated", "id")
+    if tag:
+        lists, iovs = lists.filter(left_tag=tag), iovs.filter(left_tag=tag)
+    if payload_type:
+        lists = lists.filter(payload_type__name=payload_type)
+    values = {
+        "tag": tag,
+        "type": payload_type,
+        "lists": lists[:MAX_SHOWN],
+        "list_count": lists.count(),
+        "rows": iovs[:MAX_SHOWN],
+        "count": iovs.count(),
+        "max_shown": MAX_SHOWN,
+        "may_attach": may(request, Role.CONTRIBUTOR),
+        "may_delete": may(request, Role.MANAGER, All.ALL, All.ALL),
+    }
+    return show(request, "detached.html", values | problem, status=status)
+
+
+@form_page
+def attach_list(request: HttpRequest, list_name: str) -> HttpResponse:
+    """Attach a detached payload list to a tag, after a preview; or delete it, if it is empty."""
+    found = PayloadList.objects.filter(name=list_name, global_tag=None).select_related("payload_type").first()
+    if found is None:
+        raise PayloadListNotFoundError(described=f"{quoted(list_name)} that is in no global tag")
+    values = _values(request, found.left_tag) | {
+        "list": found,
+        "payload_type": found.payload_type.name,
+        "may_delete": may(request, Role.MANAGER, None, found.payload_type.name) and not found.iov_count,
+    }
+
+    def delete() -> str:
+        check_confirmed(request, list_name, "payload list")
+        delete_payload_list(name=list_name, origin=origin_of(request))
+        return reverse("web:detached")
+
+    if request.POST.get("action") == "delete":
+        return store_or_show(request, "attach.html", values, delete)
+
+    def write() -> tuple[str, WriteService]:
+        tag = find_tag(request.POST.get("tag", "")).name
+        replaced = PayloadList.objects.filter(global_tag__name=tag, payload_type=found.payload_type).first()
+        values["replaced"] = replaced
+        return tag, partial(attach_payload_list, global_tag=tag, payload_list=list_name)
+
+    return preview_and_store(request, "attach.html", values, write)
+
+
+@form_page
+def attach_iov(request: HttpRequest, iov_id: int) -> HttpResponse:
+    """Attach an IOV that is in no payload list to the list of a tag and payload type, after a preview."""
+    found = PayloadIOV.objects.filter(id=iov_id, payload_list=None).first()
+    if found is None:
+        raise PayloadIOVNotFoundError(described=f"{iov_id} that is in no payload list")
+    values = _values(request, found.left_tag) | {
+        "iov": found,
+        "type": request.POST.get("type", "") if request.method == "POST" else _former_type(found),
+        "types": PayloadType.objects.order_by("name").values_list("name", flat=True),
+    }
+
+    def write() -> tuple[str, WriteService]:
+        tag, payload_type = find_tag(request.POST.get("tag", "")).name, request.POST.get("type", "")
+        target = PayloadList.objects.filter(global_tag__name=tag, payload_type__name=payload_type).first()
+        if target is None:
+            raise PayloadListNotFoundError(described=f"of type {quoted(payload_type)} in global tag {quoted(tag)}")
+        return tag, partial(attach_payload_iov, payload_list=target.name, iov_id=iov_id)
+
+    return preview_and_store(request, "attach.html", values, write)
+
+
+def _former_type(iov: PayloadIOV) -> str:
+    """The payload type of the list that the IOV was in; empty if it is not known."""
+    former = uses(Payload(iov.payload_url, None, None), with_removed=True) if iov.left_tag else iter(())
+    return next((use["payload_type"] for use in former if use["global_tag"] == iov.left_tag), "")
+
+
+def _values(request: HttpRequest, left_tag: str | None) -> dict[str, Any]:
+    tag = request.POST.get("tag") or left_tag or ""
+    return {"tag": tag, "names": newest_names(), "may_attach": may(request, Role.CONTRIBUTOR, tag or None)}
