@@ -26,6 +26,9 @@ ACTIONS: dict[str, str] = {
     ChangeAction.RESTORE: "Restoration of the database",
 }
 
+# What links between the pages of a tag keep. The same names are in timeline.js.
+KEPT = ("rev", "since", "until", "lanes", "fold", "gaps", "changed", "select", "at")
+
 
 @register.filter
 def moment_text(moment: Moment) -> str:
@@ -96,6 +99,14 @@ def query(context: dict[str, Any], **changes: Any) -> str:
         if value not in (None, ""):
             values[name] = str(value)
     return f"?{values.urlencode()}" if values else "?"
+
+
+@register.simple_tag(takes_context=True)
+def kept(context: dict[str, Any], **more: Any) -> str:
+    """A query string with the revision and the view of the timeline that the page has, for links to other pages of the tag."""
+    values = {name: context["request"].GET.get(name) for name in KEPT} | more
+    given = {name: value for name, value in values.items() if value}
+    return f"?{urlencode(given, safe=',')}" if given else ""
 
 
 @register.simple_tag(takes_context=True)

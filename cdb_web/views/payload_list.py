@@ -11,7 +11,7 @@ from cdb_web.lanes import EVERYTHING
 from cdb_web.page import or_default, page, show
 from cdb_web.sharing import bases_of, read_lists
 from cdb_web.templatetags.cdb_web import moment_text
-from cdb_web.views.timeline import axis_of, timeline_values
+from cdb_web.views.timeline import timeline_values
 
 PAGE_SIZE = 100
 
@@ -36,4 +36,4 @@ def _list(query: Mapping[str, str], name: str, payload_type: str) -> dict[str, o
         "shared_with": [base for base in bases if payload_type in base.payload_types],
         "following": rows.following and moment_text(rows.following),
         "rev": inputs.text(query, "rev"),
-    } | timeline_values(axis_of(query, found), [(payload_type, found.lists[payload_type][0])])
+    } | timeline_values(query, found, [payload_type])

@@ -2,11 +2,17 @@
 "use strict";
 
 const HEIGHT = 22;
+// From top to bottom: marks, the lane with its changes, and a strip of its own for gaps, so that nothing is painted over them.
+const MARKS = 3;
+const BAR = 15;
+const STRIP = 17;
 
 function colors() {
   const style = getComputedStyle(document.documentElement);
   const color = (name) => style.getPropertyValue(name).trim();
-  return { valid: color("--lane-valid"), change: color("--lane-change"), gap: color("--lane-gap"), differs: color("--lane-differs"), added: color("--lane-added"), text: color("--pico-color") };
+  const found = { text: color("--pico-color") };
+  ["valid", "change", "gap", "differs", "added", "outside"].forEach((name) => (found[name] = color(`--lane-${name}`)));
+  return found;
 }
 
 function context(canvas, width) {
@@ -15,51 +21,57 @@ function context(canvas, width) {
   canvas.height = HEIGHT * ratio;
   const found = canvas.getContext("2d");
   found.scale(ratio, ratio);
-  found.clearRect(0, 0, width, HEIGHT);
   return found;
 }
 
-// Calls a function for each run of equal characters, with its start and its length.
+// Calls a function for each run of equal characters that are not "0", with its start and its length.
 function runs(text, call) {
   for (let start = 0, end; start < text.length; start = end) {
     for (end = start + 1; text[end] === text[start]; end += 1);
-    call(text[start], start, end - start);
+    if (text[start] !== "0") {
+      call(text[start], start, end - start);
+    }
   }
 }
 
-function draw(canvas, lane, marker) {
-  const { valid, change, gap, differs, added, text } = colors();
-  const drawing = context(canvas, lane.states.length);
+// Draws a lane: strings with a character for each pixel, and `is_open`. Those of `Lane` in lanes.py are `states`, `changes` and
+// `ends`; with a 1 for each marked pixel, there may be `differs`, `added` and `removed`.
+function draw(canvas, lane, palette = colors()) {
+  const width = lane.states.length;
+  const drawing = context(canvas, width);
   runs(lane.states, (state, start, length) => {
     if (state !== "g") {
-      drawing.fillStyle = valid;
-      drawing.fillRect(start, 2, length, HEIGHT - 4);
-    }
-    // A gap is narrower than what is valid, so that it can be told without its color. Below something valid, it is a part of it.
-    if (state !== "v") {
-      drawing.fillStyle = gap;
-      drawing.fillRect(start, state === "g" ? 8 : HEIGHT - 8, length, 6);
+      drawing.fillStyle = state === "o" ? palette.outside : palette.valid;
+      drawing.fillRect(start, state === "o" ? 8 : MARKS, length, state === "o" ? 2 : BAR - MARKS);
     }
   });
-  drawing.fillStyle = change;
+  drawing.fillStyle = palette.change;
+  const ends = lane.ends || "";
   runs(lane.changes, (count, start, length) => {
-    if (count !== "0") {
-      drawing.globalAlpha = Math.min(1, 0.35 + Number(count) * 0.1);
-      drawing.fillRect(start, 2, length, HEIGHT - 4);
+    drawing.globalAlpha = Math.min(1, 0.35 + Number(count) * 0.1);
+    for (let pixel = start; pixel < start + length; pixel += 1) {
+      // A start that ends the IOV before it is a broken line.
+      const parts = ends[pixel] === "n" ? [[MARKS, 4], [BAR - 4, 4]] : [[MARKS, BAR - MARKS]];
+      parts.forEach(([top, height]) => drawing.fillRect(pixel, top, 1, height));
     }
   });
   drawing.globalAlpha = 1;
+  if (lane.is_open) {
+    drawing.beginPath();
+    drawing.moveTo(width - 8, MARKS);
+    drawing.lineTo(width, (MARKS + BAR) / 2);
+    drawing.lineTo(width - 8, BAR);
+    drawing.fill();
+  }
   const mark = (marks, color, top) => {
     drawing.fillStyle = color;
-    runs(marks || "", (does, start, length) => does === "1" && drawing.fillRect(start, top, length, 4));
+    runs(marks || "", (_, start, length) => drawing.fillRect(start, top, length, 4));
   };
-  mark(lane.differs, differs, 0);
-  mark(lane.added, added, 0);
-  mark(lane.removed, differs, HEIGHT - 4);
-  if (marker !== null) {
-    drawing.fillStyle = text;
-    drawing.fillRect(marker, 0, 1, HEIGHT);
-  }
+  mark(lane.differs, palette.differs, 0);
+  mark(lane.added, palette.added, 0);
+  mark(lane.removed, palette.differs, BAR - 4);
+  drawing.fillStyle = palette.gap;
+  runs(lane.states, (state, start, length) => "gp".includes(state) && drawing.fillRect(start, STRIP, length, HEIGHT - STRIP));
 }
 
 function drawLabels(canvas, width, labels) {
@@ -74,7 +86,7 @@ function drawLabels(canvas, width, labels) {
 
 // The drawing of a preview has all of its data in the page.
 function drawPlan() {
-  document.querySelectorAll("canvas.plan").forEach((canvas) => draw(canvas, canvas.dataset, null));
+  document.querySelectorAll("canvas.plan").forEach((canvas) => draw(canvas, canvas.dataset));
   document.querySelectorAll("canvas.labels").forEach((canvas) => {
     // The lanes are scaled to the width of the page, but not the digits.
     const width = Math.max(100, Math.floor(canvas.getBoundingClientRect().width));
