@@ -78,9 +78,15 @@ function drawLabels(canvas, width, labels) {
   const drawing = context(canvas, width);
   drawing.fillStyle = colors().text;
   drawing.font = "12px sans-serif";
+  let free = 0;
   for (const [position, text] of labels) {
+    const length = drawing.measureText(text).width;
+    const start = Math.min(position + 3, width - length);
     drawing.fillRect(position, HEIGHT - 5, 1, 5);
-    drawing.fillText(text, Math.min(position + 3, width - drawing.measureText(text).width), HEIGHT - 8);
+    if (start >= free) {
+      drawing.fillText(text, start, HEIGHT - 8);
+      free = start + length + 4;
+    }
   }
 }
 

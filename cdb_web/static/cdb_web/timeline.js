@@ -57,9 +57,13 @@ class Timeline {
     this.rows.forEach((row) => this.observer.observe(row));
   }
 
+  // The element of a lane's drawing, which no gesture moves.
+  get place() {
+    return this.places()[0]?.querySelector(".place") ?? this.section.querySelector(".axis canvas");
+  }
+
   get width() {
-    const canvas = this.rows.find((row) => !row.hidden)?.querySelector("canvas") ?? this.section.querySelector(".axis canvas");
-    return Math.max(100, Math.floor(canvas.getBoundingClientRect().width / this.gesture.scale));
+    return Math.max(100, Math.floor(this.place.getBoundingClientRect().width));
   }
 
   // --- The address, the form and the links say what is shown.
@@ -341,10 +345,7 @@ class Timeline {
 
   mark() {
     this.line.hidden = this.marker === null;
-    const canvas = this.places()[0]?.querySelector("canvas");
-    if (canvas && this.marker !== null) {
-      this.line.style.left = `${canvas.parentElement.offsetLeft + this.marker}px`;
-    }
+    this.line.style.left = `${this.place.offsetLeft + this.marker}px`;
     this.rows.forEach((row) => row.classList.toggle("selected", "type" in row.dataset && row.dataset.type === this.selected));
   }
 
@@ -463,7 +464,7 @@ class Timeline {
 
   listenToPointers() {
     const pointers = new Map();
-    const place = (event) => event.clientX - (this.grid.querySelector(".lane:not([hidden]) .place") ?? this.grid).getBoundingClientRect().left;
+    const place = (event) => event.clientX - this.place.getBoundingClientRect().left;
     const spread = () => {
       const [first, second] = [...pointers.values()];
       return { middle: (first + second) / 2, distance: Math.max(10, Math.abs(first - second)) };
@@ -492,7 +493,7 @@ class Timeline {
         const after = spread();
         this.move(before.middle, after.distance / before.distance, after.middle - before.middle);
       } else if (down.isPart) {
-        this.line.style.left = `${down.row.querySelector(".place").offsetLeft + Math.min(down.x, place(event))}px`;
+        this.line.style.left = `${this.place.offsetLeft + Math.min(down.x, place(event))}px`;
         this.line.style.width = `${Math.abs(place(event) - down.x)}px`;
         this.line.hidden = false;
       } else {
@@ -512,7 +513,7 @@ class Timeline {
       } else if (isMoved) {
         this.commit();
       } else if (event.type === "pointerup" && "type" in row.dataset) {
-        this.focus(row);
+        this.focus(row, false);
         this.select(row.dataset.type, x);
       } else if (event.type === "pointerup") {
         this.fold([row.dataset.group], false);
@@ -533,10 +534,12 @@ class Timeline {
     [this.grid, this.section.querySelector(".axis")].forEach((part) => part.addEventListener("wheel", wheel, { passive: false }));
   }
 
-  focus(row) {
+  focus(row, scrolls = true) {
     this.rows.forEach((one) => (one.querySelector(".place").tabIndex = one === row ? 0 : -1));
     row.querySelector(".place").focus({ preventScroll: true });
-    row.scrollIntoView({ block: "nearest" });
+    if (scrolls) {
+      row.scrollIntoView({ block: "nearest" });
+    }
   }
 
   press(event) {
@@ -585,8 +588,8 @@ document.querySelectorAll(".slider").forEach((label) => {
   if (sessionStorage.getItem("slider")) {
     sessionStorage.removeItem("slider");
     slider.focus();
-  } else if (matchMedia("(max-width: 700px)").matches && !document.querySelector(".problem")) {
-    // On a phone, the timeline comes first.
+  } else if (matchMedia("(max-width: 1199px)").matches && !document.querySelector(".problem")) {
+    // On a small screen, the timeline comes first.
     slider.closest("details").open = false;
   }
 });
