@@ -1,6 +1,8 @@
 """Where most of the IOVs of payload lists start, so that a few at absurd moments do not spoil an axis."""
 
+from collections import defaultdict
 from collections.abc import Mapping
+from itertools import accumulate
 from typing import NamedTuple
 
 from django.conf import settings
@@ -12,8 +14,18 @@ from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.rules.moment import AFTER_ALL, OPEN, Interval, Mode, Moment
 
 EDGES = named_sql.load("lane_edges")
-# A start is far away if it is beyond the others by more than so many times their range.
-FAR = 4
+# A start is far away if it is beyond the others, without this share of them at each side, by more than so many times their range.
+FAR, RARE = 4, 0.02
+# The statement reads so many starts at both sides of a list. The rest is taken as spread evenly, in so many parts.
+EDGE, PARTS = 8, 8
+
+
+class Middle(NamedTuple):
+    """The rows of a list that are not read: they start between two moments. `rows` is a guess of their number."""
+
+    since: Moment
+    until: Moment
+    rows: int
 
 
 class Bulk(NamedTuple):
@@ -39,7 +51,7 @@ def cached_bulk(contents: Contents) -> Bulk:
 
 
 def bulk(lists: Mapping[str, ListVersion]) -> Bulk:
-    """The bulk of the IOVs, judged by the first and the last eight of each list. Raises `django.db.Error`."""
+    """The bulk of the IOVs, judged by the first and the last eight of each list, and by its size. Raises `django.db.Error`."""
     parameters = {
         "lists": [payload_list.id for payload_list in lists.values()],
         "versions": [payload_list.rows_version for payload_list in lists.values()],
@@ -49,7 +61,15 @@ def bulk(lists: Mapping[str, ListVersion]) -> Bulk:
     rows = [(Moment.from_combined(start), names[place - 1], end) for place, start, end in fetch_all(EDGES, parameters)]
     if not rows:
         return Bulk(None, [])
-    near = _without_far(sorted({start for start, _, _ in rows}))
+    by_name: dict[str, list[Moment]] = defaultdict(list)
+    for start, name, _ in sorted(rows):
+        by_name[name].append(start)
+    middles = [
+        Middle(starts[EDGE - 1], starts[EDGE], max(lists[name].rows - 2 * EDGE, 1))
+        for name, starts in by_name.items()
+        if len(starts) == 2 * EDGE
+    ]
+    near = _without_far(sorted({start for start, _, _ in rows}), middles)
     first, last = near[0], near[-1]
     # As far beyond the last start as the first one is before it, an end is near.
     reach = Moment(2 * last.major - first.major + 1, 2 * last.minor if first.major == last.major else 0)
@@ -61,16 +81,29 @@ def bulk(lists: Mapping[str, ListVersion]) -> Bulk:
     return Bulk(Interval(first, min(end, AFTER_ALL)), outliers)
 
 
-def _without_far(starts: list[Moment]) -> list[Moment]:
+def _without_far(starts: list[Moment], middles: list[Middle]) -> list[Moment]:
     """The starts, which are sorted, without those that are far from the rest."""
     while True:
         # As on an axis: the minor numbers count only if there is one major number.
-        numbers = [start.minor if starts[0].major == starts[-1].major else start.major for start in starts]
-        distinct = sorted(set(numbers))
-        spare = max(len(distinct) // 50, min(3, len(distinct) // 4))
-        low, high = distinct[spare], distinct[-1 - spare]
+        is_minor = starts[0].major == starts[-1].major
+        weights = {start[is_minor]: 1.0 for start in starts}
+        for since, until, rows in middles:
+            if starts[0] <= since and until <= starts[-1]:
+                first, last = since[is_minor], until[is_minor]
+                for part in range(PARTS + 1):
+                    number = first + (last - first) * part // PARTS
+                    weights[number] = weights.get(number, 0) + rows / (PARTS + 1)
+        numbers = sorted(weights)
+        spare = max(sum(weights.values()) * RARE, min(3, len(numbers) // 4))
+        low, high = (_after(spare, order, weights) for order in (numbers, numbers[::-1]))
         far = FAR * (high - low + 1)
-        near = [start for start, number in zip(starts, numbers, strict=True) if low - far <= number <= high + far]
+        near = [start for start in starts if low - far <= start[is_minor] <= high + far]
         if len(near) == len(starts):
             return near
         starts = near
+
+
+def _after(spare: float, numbers: list[int], weights: Mapping[int, float]) -> int:
+    """The first one of the numbers at which the sum of their weights is more than `spare`."""
+    sums = accumulate(weights[number] for number in numbers)
+    return next(number for number, total in zip(numbers, sums, strict=True) if total > spare)

@@ -103,8 +103,18 @@ def query(context: dict[str, Any], **changes: Any) -> str:
 
 @register.simple_tag(takes_context=True)
 def kept(context: dict[str, Any], **more: Any) -> str:
-    """A query string with the revision and the view of the timeline that the page has, for links to other pages of the tag."""
-    values = {name: context["request"].GET.get(name) for name in KEPT} | more
+    """A query string with the revision and the view of the timeline that the page has, for links to other pages of the tag.
+
+    On the page of the history, `since` and `until` are times. With `packed`, both are in `window`.
+    """
+    query, packed = context["request"].GET, more.pop("packed", False)
+    values = {name: query.get(name) for name in KEPT} | more
+    since, _, until = query.get("window", "").partition("..")
+    if since and until:
+        values |= {"since": since, "until": until}
+    if packed:
+        since, until = values.pop("since"), values.pop("until")
+        values["window"] = f"{since}..{until}" if since and until else None
     given = {name: value for name, value in values.items() if value}
     return f"?{urlencode(given, safe=',')}" if given else ""
 

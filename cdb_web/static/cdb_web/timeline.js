@@ -107,6 +107,14 @@ class Timeline {
         const value = name === "rev" && isComparison ? null : this.query.get(name);
         target.searchParams[value ? "set" : "delete"](name, value);
       });
+      const [since, until] = ["since", "until"].map((name) => target.searchParams.get(name));
+      if ("packed" in link.dataset) {
+        // On the page of the history, they are times.
+        ["since", "until", "window"].forEach((name) => target.searchParams.delete(name));
+        if (since && until) {
+          target.searchParams.set("window", `${since}..${until}`);
+        }
+      }
       link.href = target.pathname + target.search;
     });
   }
@@ -510,6 +518,8 @@ class Timeline {
       if (isMoved && isPart) {
         const [left, right] = [x, place(event)].map((one) => Math.min(1, Math.max(0, one / this.width))).sort((a, b) => a - b);
         this.goTo({ left, right });
+      } else if (event.type === "pointercancel") {
+        this.resetGesture();
       } else if (isMoved) {
         this.commit();
       } else if (event.type === "pointerup" && "type" in row.dataset) {
@@ -566,6 +576,7 @@ class Timeline {
       End: () => go(places.length - 1),
       ArrowLeft: () => this.step(type, -1),
       ArrowRight: () => this.step(type, 1),
+      f: () => group && this.fold([group], !this.folded.has(group)),
       Enter: () => (type === undefined ? this.fold([group], false) : this.select(type, middle).then(() => this.details.focus())),
     };
     if (actions[event.key]) {
