@@ -98,7 +98,10 @@ def rows(request: HttpRequest, name: str) -> HttpResponse:
     pixel = _number(query, "x", 0, axis.width - 1)
     start = axis.moment_at(pixel)
     end = axis.moment_at(pixel + 1) if pixel + 1 < axis.width else axis.window.end
-    window = Interval(start, end if end > start else axis.part(pixel / axis.width, (pixel + 1) / axis.width).window.end)
+    # A pixel may be narrower than a number.
+    is_last = axis.major is None or start.minor == OPEN
+    after = Moment(start.major + 1, 0) if is_last else Moment(start.major, start.minor + 1)
+    window = Interval(start, max(end, after))
     source = find_source(Selection(name, (payload_type,), window, inputs.revision(query)))
     payload_list = found.lists[payload_type][0]
     gap_since, first = last_end(payload_list, window.start), extent([payload_list])
@@ -152,7 +155,7 @@ def _lane_rows(query: Mapping[str, str], types: Sequence[str]) -> Iterator[Row]:
         is_folded = is_group and ("*" in folded or group in folded)
         shown = [name for name in names if part in name.lower()]
         if is_group:
-            yield Row(group, bool(shown), types=names, is_folded=is_folded)
+            yield Row(group, len(shown) > (0 if is_folded else 1), types=names, is_folded=is_folded)
         for name in names:
             yield Row(group if is_group else "", name in shown and not is_folded, name)
 

@@ -223,7 +223,7 @@ def test_many_lanes_are_filtered_and_folded(tab, many):
 
 
 def test_the_iovs_of_a_place_are_in_sight(tab, many):
-    page = tab(viewport={"width": 390, "height": 800})
+    page = tab(viewport={"width": 390, "height": 800}, has_touch=True)
     page.goto(f"/tags/{many}")
     loads(page, 1)
     expect(page.locator(".lane canvas:visible").nth(3)).to_be_in_viewport()
@@ -238,3 +238,10 @@ def test_the_iovs_of_a_place_are_in_sight(tab, many):
     assert page.evaluate("scrollY") == before
     check_accessible(page)
     check_narrow(page)
+    # Two fingers zoom.
+    box = lane.locator("canvas").bounding_box()
+    fingers = page.context.new_cdp_session(page)
+    for kind, places in (("Start", (100, 130)), ("Move", (80, 150)), ("Move", (50, 180)), ("End", ())):
+        points = [{"x": box["x"] + x, "y": box["y"] + 10, "id": number} for number, x in enumerate(places)]
+        fingers.send("Input.dispatchTouchEvent", {"type": f"touch{kind}", "touchPoints": points})
+    expect(page).to_have_url(re.compile("since="))

@@ -137,7 +137,7 @@ class Timeline {
         row.hidden = !shown.has(type) || (group !== "" && isFolded);
       } else {
         const members = this.groups.get(group).filter((one) => shown.has(one));
-        row.hidden = !members.length;
+        row.hidden = members.length <= (isFolded ? 0 : 1);
         row.toggleAttribute("data-folded", isFolded);
         const button = row.querySelector("button");
         button.setAttribute("aria-expanded", String(!isFolded));
@@ -465,6 +465,7 @@ class Timeline {
     this.since = now.get("since") ?? "";
     this.until = now.get("until") ?? "";
     this.everything = !now.has("since") && !now.has("until");
+    this.pushes = false;
     delete this.details.dataset.type;
     this.arrange();
     this.zoom({});
