@@ -221,9 +221,10 @@ def _gaps(axis: Axis, starts: Moments, intervals: Intervals, until: Moment) -> l
     ends_low, ends_high = (np.append(part[1:], axis.width) for part in (starts_low, starts_high))
     outside = [(0, int(starts_low[0]))]
     if until < window.end and are_gaps[-1]:
-        (low,), (high,) = axis.positions(Moments(*(np.array([part], np.int64) for part in until)))
-        outside.append((ceil(max(begins_high[-1], high)), axis.width))
-        ends_low[-1], ends_high[-1] = low, high
+        # In the pixel in which the gap ends, nothing else is valid.
+        end = ceil(axis.positions(Moments(*(np.array([part], np.int64) for part in until)))[1][0])
+        outside.append((max(ceil(begins_high[-1]), end), axis.width))
+        ends_low[-1] = ends_high[-1] = end
         are_gaps[-1] = last < until
     begins_low, begins_high, ends_low, ends_high = (
         part[are_gaps] for part in (begins_low, begins_high, ends_low, ends_high)

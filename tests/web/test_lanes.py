@@ -75,6 +75,9 @@ def test_a_lane_shows_every_gap_and_every_change(settings, rows, window, width, 
     # What is outside is drawn below a gap in the same pixel.
     for part, state in sorted(parts, key=lambda part: part[1] == "g"):
         inner = ceil(position(axis, part.start, after=True)), floor(position(axis, part.end, after=False))
+        if state == "g" and rows[-1][0] < part.end == until:
+            # What follows is outside, so that the last pixel has nothing else.
+            inner = inner[0], ceil(position(axis, part.end, after=True))
         if state == "o":
             expected[inner[0] : max(inner)] = ["o"] * max(inner[1] - inner[0], 0)
         if state == "g":
