@@ -11,7 +11,13 @@ from cdb_rest.rules.errors import InvalidInputError, PayloadListNotFoundError, q
 from cdb_rest.rules.moment import END_OF_TIME, Interval, Moment
 
 # The labels of fields, for errors.
-LABELS = {"rev": "Revision", "rev_a": "Revision of a", "rev_b": "Revision of b", "against": "Revision to compare with"}
+LABELS = {
+    "rev": "Revision",
+    "rev_a": "Revision of a",
+    "rev_b": "Revision of b",
+    "against": "Revision to compare with",
+    "changed": "Changed since revision",
+}
 # The parameters that are names of global tags or payload types. An existing name may begin or end with a space.
 NAMES = ("tag", "a", "b", "type")
 MAX_MOMENTS = 1000

@@ -1,15 +1,17 @@
 """Lanes of a timeline: what is valid where in a payload list, in pixels.
 
 Only the rows of the window are read. For each pixel, a browser gets a character for the state and one for the changes. A gap is
-never lost: a pixel that contains any part of one says so.
+never lost: a pixel that contains any part of one says so. Before its first row, a list has no gaps.
 """
 
 import io
 from collections.abc import Sequence
 from dataclasses import astuple
+from math import ceil
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from django.conf import settings
 from django.core.cache import caches
 from django.db import connection
@@ -27,6 +29,7 @@ ROWS = named_sql.load("lane_rows").replace(
     "{rows}", window_rows("%(list)s", "%(version)s", "major_iov, minor_iov, major_iov_end, minor_iov_end")
 )
 EXTENT = named_sql.load("lane_extent")
+FOLLOWING = named_sql.load("lane_following")
 EVERYTHING = Interval(Moment(0, 0), AFTER_ALL)
 # A row of COPY's binary format: the number of columns, and for each its length and its value. Source: PostgreSQL's manual, COPY.
 HEADER_BYTES, TRAILER_BYTES = 19, 2
@@ -37,7 +40,8 @@ ROW = np.dtype(
         *((f"{name}{part}", kind) for name in COLUMNS for part, kind in (("_length", ">i4"), ("", ">i8"))),
     ]
 )
-GAP, PARTLY, VALID = b"gpv"
+GAP, PARTLY, VALID, OUTSIDE = b"gpvo"
+BY_END, BY_NEXT = b"en"
 # Numbers of changes from 256 on look the same.
 MAX_CHANGE_DIGIT = 9
 
@@ -45,12 +49,18 @@ MAX_CHANGE_DIGIT = 9
 class Lane(NamedTuple):
     """What a payload list has at each pixel, one character each.
 
-    - `states`: `v`, a payload is valid everywhere; `g`, nowhere; `p`, not everywhere.
+    - `states`: `v`, a payload is valid everywhere; `g`, nowhere; `p`, not everywhere; `o`, it is before the first row, or after
+      the end of the last one and of the tag. Of a pixel that is partly outside, only the rest counts.
     - `changes`: how many rows start there: 0, or the number of binary digits of their number, at most 9.
+    - `ends`: `e`, a row ends there at its own end; `n`, rows end only because the next ones start; 0, none ends.
+
+    `is_open` says whether the last row of the list is valid at the end of the window, and has no end.
     """
 
     states: str
     changes: str
+    ends: str = ""
+    is_open: bool = False
 
 
 def extent(lists: Sequence[ListVersion], window: Interval = EVERYTHING) -> Interval | None:
@@ -105,22 +115,48 @@ def last_end(payload_list: ListVersion, moment: Moment) -> Moment:
     return Moment(int(end.majors[-1]), int(end.minors[-1]))
 
 
-def lane(payload_list: ListVersion, axis: Axis) -> Lane:
-    """The lane of a payload list. Raises `django.db.Error`."""
-    starts, intervals = _read(payload_list, axis.window)
-    width = axis.width
-    partly, fully = (_covered(width, *edges) for edges in _gaps(axis, starts, intervals))
-    states = np.where(fully, GAP, np.where(partly, PARTLY, VALID)).astype(np.uint8)
+def lane(payload_list: ListVersion, axis: Axis, until: Moment = AFTER_ALL) -> Lane:
+    """The lane of a payload list. After the end of its last row, there is a gap up to `until`. Raises `django.db.Error`."""
+    window, width = axis.window, axis.width
+    starts, intervals = _read(payload_list, window)
+    if not len(starts):
+        return Lane("o" * width, "0" * width, "0" * width)
+    parameters = {"list": payload_list.id, "version": payload_list.rows_version} | window_values(window)
+    [(following,)] = fetch_all(FOLLOWING, parameters)
+    gaps = _gaps(axis, starts, intervals, until if following is None else AFTER_ALL)
+    partly, fully, outside = (_covered(width, *edges) for edges in gaps)
+    states = np.select([fully, partly, outside], [GAP, PARTLY, OUTSIDE], VALID).astype(np.uint8)
     # The first row may start before the window.
-    positions, _ = axis.positions(starts)
-    pixels = np.minimum(positions, width - 1).astype(np.int64)[_are_not_before(starts, axis.window.start)]
+    pixels = _pixels(axis, starts)[_are_not_before(starts, window.start)]
     counts = np.bincount(pixels, minlength=width)
     changes = np.minimum(np.ceil(np.log2(counts + 1)), MAX_CHANGE_DIGIT).astype(np.uint8) + ord("0")
-    return Lane(states.tobytes().decode(), changes.tobytes().decode())
+    is_open = following is None and bool(intervals.are_open[-1])
+    ends = _ends(axis, starts, intervals)
+    return Lane(states.tobytes().decode(), changes.tobytes().decode(), ends.tobytes().decode(), is_open)
 
 
-def cached_lane(contents: Contents, payload_type: str, axis: Axis) -> Lane:
+def _ends(axis: Axis, starts: Moments, intervals: Intervals) -> npt.NDArray[np.uint8]:
+    """The characters for `Lane.ends`."""
+    window = axis.window
+    next_starts = Moments(starts.majors[1:], starts.minors[1:])
+    by_next = intervals.are_open[:-1] | intervals.ends[np.arange(len(next_starts))].are_after(next_starts)
+    by_end = ~(intervals.are_open | np.append(by_next, False))
+    by_end &= intervals.ends.are_after(window.start) & ~intervals.ends.are_after(window.end)
+    found = np.full(axis.width, ord("0"), np.uint8)
+    found[_pixels(axis, next_starts[by_next])] = BY_NEXT
+    found[_pixels(axis, intervals.ends[by_end])] = BY_END
+    return found
+
+
+def _pixels(axis: Axis, moments: Moments) -> Integers:
+    """The pixels that contain moments, for those in the window."""
+    return np.minimum(axis.positions(moments)[0], axis.width - 1).astype(np.int64)
+
+
+def cached_lane(contents: Contents, payload_type: str, axis: Axis, until: Moment) -> Lane:
     """The lane of a payload type of one global tag, which each process keeps for one hour, by state and axis.
+
+    `until` depends on the state only.
 
     Two states never have the same version, also after a restoration. Raises `KeyError` if the tag has no payload list of the
     type, or `django.db.Error`.
@@ -130,7 +166,7 @@ def cached_lane(contents: Contents, payload_type: str, axis: Axis) -> Lane:
     cache = caches["lanes"]
     found: Lane | None = cache.get(key)
     if found is None:
-        found = lane(payload_list, axis)
+        found = lane(payload_list, axis, until)
         cache.set(key, found)
     return found
 
@@ -166,27 +202,37 @@ def _read(payload_list: ListVersion, window: Interval) -> tuple[Moments, Interva
     return starts, Intervals.from_wire(starts, Moments(major_end, minor_end), Mode(settings.CDB_IOV_MODE))
 
 
-def _gaps(axis: Axis, starts: Moments, intervals: Intervals) -> tuple[tuple[Integers, Integers], ...]:
-    """The first pixels of gaps, and the pixels after their last ones: first of all pixels that contain a part of the gap,
-    then of those that contain nothing else.
+def _gaps(axis: Axis, starts: Moments, intervals: Intervals, until: Moment) -> list[tuple[Integers, Integers]]:
+    """First pixels, and the pixels after the last ones: of gaps with all pixels that contain a part of them, of gaps with the
+    pixels that contain nothing else, and of what is outside. After the last row, what is after `until` is outside.
     """
     window = axis.window
-    # Gaps begin with the window or at the end of a row, and end at the next start or with the window. An empty row ends at its
-    # start, because it hides the row before it.
-    ends = _later(intervals.ends, starts)
-    begins = Moments(
-        np.concatenate([[window.start.major], ends.majors]), np.concatenate([[window.start.minor], ends.minors])
-    )
+    # Gaps begin at the end of a row, and end at the next start or with the window. An empty row ends at its start, because it
+    # hides the row before it.
+    begins = _later(intervals.ends, starts)
     begins = _later(begins, Moments(*(np.full(len(begins), part, np.int64) for part in window.start)))
     last = Moment(int(begins.majors[-1]), int(begins.minors[-1]))
-    are_gaps = np.append(starts.are_after(begins[np.arange(len(starts))]), last < window.end)
-    are_gaps[1:] &= ~intervals.are_open
-    begins_low, begins_high = (part[are_gaps] for part in axis.positions(begins))
-    ends_low, ends_high = (np.append(part, axis.width)[are_gaps] for part in axis.positions(starts))
+    are_gaps = np.append(
+        starts[np.arange(1, len(starts))].are_after(begins[np.arange(len(starts) - 1)]), last < window.end
+    )
+    are_gaps &= ~intervals.are_open
+    begins_low, begins_high = axis.positions(begins)
+    starts_low, starts_high = axis.positions(starts)
+    ends_low, ends_high = (np.append(part[1:], axis.width) for part in (starts_low, starts_high))
+    outside = [(0, int(starts_low[0]))]
+    if until < window.end and are_gaps[-1]:
+        # In the pixel in which the gap ends, nothing else is valid.
+        end = ceil(axis.positions(Moments(*(np.array([part], np.int64) for part in until)))[1][0])
+        outside.append((max(ceil(begins_high[-1]), end), axis.width))
+        ends_low[-1] = ends_high[-1] = end
+        are_gaps[-1] = last < until
+    begins_low, begins_high, ends_low, ends_high = (
+        part[are_gaps] for part in (begins_low, begins_high, ends_low, ends_high)
+    )
     first = np.minimum(begins_low.astype(np.int64), axis.width - 1)
     partly = first, np.maximum(np.ceil(ends_high).astype(np.int64), first + 1)
     fully = np.ceil(begins_high).astype(np.int64), ends_low.astype(np.int64)
-    return partly, fully
+    return [partly, fully, (np.array([part[0] for part in outside]), np.array([part[1] for part in outside]))]
 
 
 def _later(moments: Moments, others: Moments) -> Moments:

@@ -29,6 +29,43 @@ LEFT JOIN LATERAL (
 ) AS last ON true
 
 
+-- name: lane_following
+-- The first start in a payload list after a window, as a combined moment, or null.
+-- Parameters: list bigint, version integer: where the rows of the list are; until numeric: the end of the window.
+-- Expected plan: an Index Only Scan of payload_iov_lookup that stops at the first row.
+SELECT next.start FROM cdb_next_start(%(list)s, %(version)s, %(until)s - 0.0000000000000000001) AS next
+
+
+-- name: lane_edges
+-- The first and the last starts in payload lists, eight of each, as combined moments, with the place of the list from 1 on and the end
+-- of the row; the end is null for the first rows.
+-- Parameters: lists bigint[], versions integer[]: where the rows of the lists are; inclusive boolean: whether ends are inclusive.
+-- Expected plan: for each row an Index Only Scan of payload_iov_lookup that stops at the first row.
+SELECT list.place, edge.start, max(edge.finish)
+FROM unnest(%(lists)s::bigint[], %(versions)s::integer[]) WITH ORDINALITY AS list (id, version, place)
+CROSS JOIN LATERAL (
+    WITH RECURSIVE early (start, number) AS (
+        SELECT next.start, 1 FROM cdb_next_start(list.id, list.version, -1) AS next
+        UNION ALL
+        SELECT next.start, early.number + 1
+        FROM early CROSS JOIN LATERAL cdb_next_start(list.id, list.version, early.start) AS next
+        WHERE early.number < 8 AND early.start IS NOT NULL
+    ),
+    late (start, finish, number) AS (
+        SELECT iov.comb_iov, cdb_end(iov.major_iov_end, iov.minor_iov_end, %(inclusive)s), 1
+        FROM cdb_iov_at(list.id, list.version, 9223372036854775808) AS iov
+        UNION ALL
+        SELECT iov.comb_iov, cdb_end(iov.major_iov_end, iov.minor_iov_end, %(inclusive)s), late.number + 1
+        FROM late CROSS JOIN LATERAL cdb_iov_at(list.id, list.version, late.start - 0.0000000000000000001) AS iov
+        WHERE late.number < 8
+    )
+    SELECT early.start, NULL::numeric AS finish FROM early WHERE early.start IS NOT NULL
+    UNION ALL
+    SELECT late.start, late.finish FROM late
+) AS edge
+GROUP BY list.place, edge.start
+
+
 -- name: next_starts
 -- For each of some moments the next start in a payload list after it, as a combined moment, or null.
 -- Parameters: lists bigint[], versions integer[], moments numeric[]: for each moment, where the rows of the payload list are, and the

@@ -27,6 +27,9 @@ ACTIONS: dict[str, str] = {
     ChangeAction.RESTORE: "Restoration of the database",
 }
 
+# What links between the pages of a tag keep. The same names are in timeline.js.
+KEPT = ("rev", "since", "until", "lanes", "fold", "gaps", "changed", "select", "at")
+
 
 @register.filter
 def moment_text(moment: Moment) -> str:
@@ -148,6 +151,24 @@ def api_path(*path: Any, **parameters: Any) -> str:
     given = {name: value for name, value in parameters.items() if value is not None and value != ""}
     tail = f"?{urlencode(given, doseq=True, safe=',')}" if given else ""
     return f"/api/cdb_rest/{'/'.join(quote(str(part), safe='') for part in path)}{tail}"
+
+
+@register.simple_tag(takes_context=True)
+def kept(context: dict[str, Any], **more: Any) -> str:
+    """A query string with the revision and the view of the timeline that the page has, for links to other pages of the tag.
+
+    On the page of the history, `since` and `until` are times. With `packed`, both are in `window`.
+    """
+    query, packed = context["request"].GET, more.pop("packed", False)
+    values = {name: query.get(name) for name in KEPT} | more
+    since, _, until = query.get("window", "").partition("..")
+    if since and until:
+        values |= {"since": since, "until": until}
+    if packed:
+        since, until = values.pop("since"), values.pop("until")
+        values["window"] = f"{since}..{until}" if since and until else None
+    given = {name: value for name, value in values.items() if value}
+    return f"?{urlencode(given, safe=',')}" if given else ""
 
 
 @register.simple_tag(takes_context=True)

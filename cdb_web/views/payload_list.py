@@ -19,7 +19,7 @@ from cdb_web.page import or_default, page, show
 from cdb_web.permissions import may
 from cdb_web.sharing import bases_of, read_lists
 from cdb_web.templatetags.cdb_web import moment_text
-from cdb_web.views.timeline import axis_of, timeline_values
+from cdb_web.views.timeline import timeline_values
 
 PAGE_SIZE = 100
 PAGE_START = named_sql.load("page_start")
@@ -67,7 +67,7 @@ def _list(query: Mapping[str, str], name: str, payload_type: str) -> dict[str, o
             "rev": inputs.text(query, "rev"),
         }
         | moved
-        | timeline_values(axis_of(query, found), [(payload_type, rows_list)])
+        | timeline_values(query, found, [payload_type])
     )
 
 

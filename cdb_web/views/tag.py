@@ -5,11 +5,12 @@ from collections.abc import Mapping
 from django.db.models import Max, Min, QuerySet
 from django.http import HttpRequest, HttpResponse
 
+from cdb_rest.analysis.contents import read_contents
 from cdb_rest.models import ChangeAction, GlobalTag, GlobalTagChange
 from cdb_web import inputs
 from cdb_web.page import or_default, page, show
 from cdb_web.sharing import bases_of, read_lists
-from cdb_web.views.timeline import axis_of, timeline_values
+from cdb_web.views.timeline import timeline_values
 
 
 @page
@@ -33,6 +34,10 @@ def _tag(query: Mapping[str, str], name: str, changes: QuerySet[GlobalTagChange]
     clone = change and changes.filter(action=ChangeAction.CLONE, tag_id=change.tag_id).first()
     lists = {payload_type: lists[0] for payload_type, lists in found.lists.items()}
     stored = {one.payload_type: one for one in read_lists(name, as_of)}
+    drawn = list(lists)
+    if since := inputs.revision(query, "changed"):
+        before = {payload_type: one[0][:2] for payload_type, one in read_contents([(name, since)]).lists.items()}
+        drawn = [payload_type for payload_type, one in lists.items() if one[:2] != before.get(payload_type)]
     return {
         "rev": inputs.text(query, "rev"),
         "status": found.states[0].status,
@@ -40,4 +45,4 @@ def _tag(query: Mapping[str, str], name: str, changes: QuerySet[GlobalTagChange]
         "base": clone and (clone.source or {}).get("clone_of"),
         "lists": [(payload_type, one, stored[payload_type]) for payload_type, one in lists.items()],
         "shared_with": bases_of(list(stored.values())),
-    } | timeline_values(axis_of(query, found), list(lists.items()))
+    } | timeline_values(query, found, drawn)

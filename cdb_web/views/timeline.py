@@ -1,7 +1,10 @@
 """The data of a timeline: lanes of pixels, and the rows at a pixel."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
+from typing import NamedTuple
 
 from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 
@@ -12,6 +15,7 @@ from cdb_rest.rules.errors import InvalidInputError, PayloadListNotFoundError, i
 from cdb_rest.rules.moment import AFTER_ALL, OPEN, Interval, Moment
 from cdb_web import inputs
 from cdb_web.axis import Axis
+from cdb_web.bulk import cached_bulk
 from cdb_web.iov_rows import read_rows
 from cdb_web.lanes import EVERYTHING, cached_lane, differing, extent, last_end, with_space
 from cdb_web.page import page, show
@@ -24,6 +28,10 @@ MAX_LANES = 50
 MAX_ROWS = 8
 # Minor numbers on the axis of a major number in which nothing changes.
 DEFAULT_MINOR_NUMBERS = 1000
+# IOVs far from the others that the page names at each side.
+MAX_BEYOND = 3
+# Names with the same beginning, up to one of these characters, are a group.
+GROUP = re.compile(r"[_\-./:]")
 ZOOMS = [("Zoom in", 0.25, 0.75), ("Zoom out", -0.5, 1.5), ("← Earlier", -0.5, 0.5), ("Later →", 0.5, 1.5)]
 
 
@@ -47,6 +55,8 @@ def lanes(request: HttpRequest, name: str) -> HttpResponse:
         raise PayloadListNotFoundError(described=f"of type {quoted(missing[0])} in global tag {quoted(name)}")
     axis = axis_of(request.GET, found)
     window = axis.window
+    usual = cached_bulk(found).window
+    until = usual.end if usual else AFTER_ALL
     at = inputs.text(request.GET, "at")
     marker = inputs.moment("Mark the moment", at) if at else None
     is_shown = marker is not None and window.contains(marker)
@@ -60,7 +70,7 @@ def lanes(request: HttpRequest, name: str) -> HttpResponse:
             "labels": axis.labels(),
             "marker": axis.pixels(marker)[0] if marker and is_shown else None,
             "lanes": {
-                payload_type: cached_lane(found, payload_type, axis)._asdict()
+                payload_type: cached_lane(found, payload_type, axis, until)._asdict()
                 | _difference(request.GET, name, payload_type, axis)
                 for payload_type in types
             },
@@ -88,9 +98,13 @@ def rows(request: HttpRequest, name: str) -> HttpResponse:
     pixel = _number(query, "x", 0, axis.width - 1)
     start = axis.moment_at(pixel)
     end = axis.moment_at(pixel + 1) if pixel + 1 < axis.width else axis.window.end
-    window = Interval(start, end if end > start else axis.part(pixel / axis.width, (pixel + 1) / axis.width).window.end)
+    # A pixel may be narrower than a number.
+    is_last = axis.major is None or start.minor == OPEN
+    after = Moment(start.major + 1, 0) if is_last else Moment(start.major, start.minor + 1)
+    window = Interval(start, max(end, after))
     source = find_source(Selection(name, (payload_type,), window, inputs.revision(query)))
-    gap_since = last_end(found.lists[payload_type][0], window.start)
+    payload_list = found.lists[payload_type][0]
+    gap_since, first = last_end(payload_list, window.start), extent([payload_list])
     return show(
         request,
         "rows.html",
@@ -98,21 +112,69 @@ def rows(request: HttpRequest, name: str) -> HttpResponse:
             "name": name,
             "payload_type": payload_type,
             "rows": read_rows(source, window, MAX_ROWS, gap_since),
+            "before": first and window.end <= first.start and first.start,
             "window": window,
             "rev": inputs.text(query, "rev"),
         },
     )
 
 
-def timeline_values(axis: Axis, lists: Sequence[tuple[str, ListVersion]]) -> dict[str, object]:
-    """The values for `timeline.html`: a timeline with a lane for each payload type."""
+class Row(NamedTuple):
+    """A row of a timeline: a lane, or with `types` the summary of the lanes whose names begin with `group`."""
+
+    group: str
+    is_shown: bool
+    payload_type: str = ""
+    types: Sequence[str] = ()
+    is_folded: bool = False
+
+
+def timeline_values(query: Mapping[str, str], contents: Contents, types: Sequence[str]) -> dict[str, object]:
+    """The values for `timeline.html`: a timeline with a lane for each of these payload types.
+
+    `lanes` in the query string is a part of the names of the lanes that are shown, and `fold` are the groups, separated by
+    commas, of which only the summary is. Raises the errors of `axis_of`.
+    """
+    axis = axis_of(query, contents)
     return {
         "axis": axis,
-        "lanes": lists,
+        "lanes": types,
+        "rows_of_lanes": list(_lane_rows(query, types)),
+        "beyond": _beyond(contents),
         "since": moment_text(axis.window.start),
         "until": moment_text(interval_end(axis.window)),
         "zooms": ZOOMS,
     }
+
+
+def _lane_rows(query: Mapping[str, str], types: Sequence[str]) -> Iterator[Row]:
+    part, folded = inputs.text(query, "lanes").lower(), query.get("fold", "").split(",")
+    groups = [(group, list(names)) for group, names in groupby(types, lambda name: GROUP.split(name, maxsplit=1)[0])]
+    for group, names in groups:
+        is_group = len(names) > 1 and len(groups) > 1
+        is_folded = is_group and ("*" in folded or group in folded)
+        shown = [name for name in names if part in name.lower()]
+        if is_group:
+            yield Row(group, len(shown) > (0 if is_folded else 1), types=names, is_folded=is_folded)
+        for name in names:
+            yield Row(group if is_group else "", name in shown and not is_folded, name)
+
+
+def _beyond(contents: Contents) -> list[tuple[str, int, list[tuple[str, Moment, Interval]]]]:
+    """The IOVs that start far from the others: at each side their number, and the nearest ones with windows around them."""
+    window, outliers = cached_bulk(contents)
+    found = []
+    for title, side in (
+        ("before", [item for item in reversed(outliers) if window and item[0] < window.start]),
+        ("beyond", [item for item in outliers if window and item[0] >= window.start]),
+    ):
+        nearest = [
+            (name, start, Interval(start, Moment(start.major, start.minor + 1)) if start.minor < OPEN else EVERYTHING)
+            for start, name in side[:MAX_BEYOND]
+        ]
+        if side:
+            found.append((title, len(side), nearest))
+    return found
 
 
 def axis_of(query: Mapping[str, str], contents: Contents) -> Axis:
@@ -123,7 +185,7 @@ def axis_of(query: Mapping[str, str], contents: Contents) -> Axis:
     """
     width = _number(query, "width", 1, MAX_WIDTH, DEFAULT_WIDTH)
     lists = [payload_list[0] for payload_list in contents.lists.values()]
-    axis = Axis.of(_window(query, lists), width)
+    axis = Axis.of(_window(query, contents, lists), width)
     if "left" in query or "right" in query:
         axis = axis.part(_share(query, "left", 0), _share(query, "right", 1))
     if axis.major is not None and (axis.first, axis.last) == (0, OPEN + 1):
@@ -134,14 +196,17 @@ def axis_of(query: Mapping[str, str], contents: Contents) -> Axis:
     return axis
 
 
-def _window(query: Mapping[str, str], lists: Sequence[ListVersion]) -> Interval:
-    """The window that a query string asks for. An end that is not given is that of what is in use."""
+def _window(query: Mapping[str, str], contents: Contents, lists: Sequence[ListVersion]) -> Interval:
+    """The window that a query string asks for. Without one, it is that of most IOVs. An end that is not given is that of what is
+    in use.
+    """
     asked = inputs.window(query)
     if asked is not None and inputs.text(query, "since") and inputs.text(query, "until"):
         return asked
-    used = _used(lists, asked or EVERYTHING)
     if asked is None:
-        return used
+        usual = cached_bulk(contents).window
+        return with_space(usual) if usual else EVERYTHING
+    used = _used(lists, asked)
     start = asked.start if inputs.text(query, "since") else used.start
     return Interval(start, used.end if start < used.end < AFTER_ALL else Moment(start.major + 1, 0))
 

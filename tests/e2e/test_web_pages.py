@@ -116,6 +116,7 @@ def test_everything_but_the_drawing_works_without_javascript(tab):
     page.goto("/tags/tiny")
     page.get_by_role("button", name="Zoom in").click()
     assert "left=0.25" in page.url
+    page.get_by_text("Payload lists as a table").click()
     page.get_by_role("table").get_by_role("link", name="Pixel_Alignment").click()
     expect(page.locator("tbody tr").first).to_contain_text("1, 0")
     page.goto("/tags")

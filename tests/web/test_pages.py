@@ -219,9 +219,8 @@ def test_the_rows_at_a_pixel_have_their_ends_and_the_gaps(browser, with_gap):
     assert cells_of(browser.get("/tags/tag/rows?type=Gain&since=3,8&until=3,9&width=1&x=0")) == [
         ["gap", "3, 7", "3, 9"]
     ]
-    assert cells_of(browser.get("/tags/tag/rows?type=Gain&since=1,0&until=2,0&width=1&x=0")) == [
-        ["gap", "0, 0", "2, 0"]
-    ]
+    before = browser.get("/tags/tag/rows?type=Gain&since=1,0&until=2,0&width=1&x=0")
+    assert "starts at 2, 0" in before and "gap" not in before
 
 
 @pytest.mark.parametrize(
@@ -303,7 +302,8 @@ def test_a_timeline_has_differences_and_a_marker(api, tag):
     insert(api, "later", [7, 0])
     path = "/tags/tag/lanes?type=Gain&since=0,0&until=10,0&width=10"
     plain = ServiceClient().get(path).json()
-    assert plain["marker"] is None and plain["lanes"] == {"Gain": {"states": "gvvvvvvvvv", "changes": "0100000100"}}
+    lane = {"states": "ovvvvvvvvv", "changes": "0100000100", "ends": "0000000e00", "is_open": True}
+    assert plain["marker"] is None and plain["lanes"] == {"Gain": lane}
     found = ServiceClient().get(f"{path}&against={before}&at=7,5").json()
     assert found["marker"] == 7 and found["lanes"]["Gain"]["differs"] == "0000000111"
     same = ServiceClient().get(f"{path}&against={int(before) + 1}&at=10,0").json()
