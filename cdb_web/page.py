@@ -117,13 +117,14 @@ def newest_names() -> QuerySet[GlobalTag, str]:
 def problem_of(error: CdbError) -> tuple[dict[str, Any], int]:
     """The values for a form that is shown again because of an error, and the status of the page.
 
-    They are `problem`, `wrong_rows`, and `needs_login` if the person may have to log in again. Rows are counted from 1, while
-    the API counts from 0. Each call counts the error in the metrics.
+    They are `problem`, `code`, `wrong_rows`, and `needs_login` if the person may have to log in again. Rows are counted
+    from 1, while the API counts from 0. Each call counts the error in the metrics.
     """
     response = handle(error, {})
     rows = [(row["row"] + 1, _row_text(row)) for row in error.rows]
-    detail, status = json.loads(response.content)["detail"], response.status_code
-    return {"problem": detail, "wrong_rows": rows, "needs_login": status == 401}, status
+    document, status = json.loads(response.content), response.status_code
+    found = {"problem": document["detail"], "code": document["code"], "wrong_rows": rows, "needs_login": status == 401}
+    return found, status
 
 
 def _row_text(row: dict[str, Any]) -> str:

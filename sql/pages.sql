@@ -66,18 +66,6 @@ CROSS JOIN LATERAL (
 GROUP BY list.place, edge.start
 
 
--- name: next_starts
--- For each of some moments the next start in a payload list after it, as a combined moment, or null.
--- Parameters: lists bigint[], versions integer[], moments numeric[]: for each moment, where the rows of the payload list are, and the
---   combined moment.
--- Expected plan: for each moment an Index Only Scan of payload_iov_lookup that stops at the first row.
-SELECT next.start
-FROM unnest(%(lists)s::bigint[], %(versions)s::integer[], %(moments)s::numeric[])
-    WITH ORDINALITY AS given (list_id, version, moment, place)
-CROSS JOIN LATERAL cdb_next_start(given.list_id, given.version, given.moment) AS next
-ORDER BY given.place
-
-
 -- name: shared_lists
 -- The payload lists of a global tag, by payload type and name, and where the rows are that they share: the id of the tag that had the
 -- list with these rows, the number of the change since which it had them, and that of the change since which it does not any more (null

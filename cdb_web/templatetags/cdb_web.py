@@ -71,14 +71,6 @@ def row_end(row: Mapping[str, Any]) -> str:
 
 
 @register.filter
-def plan_end(end: str | list[int]) -> str:
-    """The end of an interval in a plan: a moment, "open" or "next"."""
-    if isinstance(end, str):
-        return "the next start" if end == "next" else end
-    return start_text((end[0], end[1]))
-
-
-@register.filter
 def utc(time: datetime) -> SafeString:
     """A time element, in UTC, to the minute; its title has the seconds."""
     time = time.astimezone(UTC)
@@ -107,13 +99,6 @@ def size_text(size: int | None) -> str:
 def action_text(change: GlobalTagChange) -> str:
     """What a change did, in words."""
     return ACTIONS.get(change.action) or change.get_action_display()
-
-
-@register.filter
-def cuts(row: dict[str, Any]) -> list[tuple[str, Any]]:
-    """What a row of a plan does to existing IOVs, with titles."""
-    titles = {"trimmed": "shortened", "moved": "starts later", "split": "split", "detached": "removed"}
-    return [(title, row[name]) for name, title in titles.items()]
 
 
 @register.filter

@@ -1,51 +1,83 @@
-"""The form that inserts payloads into a global tag, or clears an interval, with a preview."""
+"""The forms that insert payloads into a global tag, or clear an interval. Each shows what it would change before it stores it."""
 
+import codecs
+import hashlib
 import io
-from collections.abc import Callable, Iterable
-from typing import Any, BinaryIO, cast
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import orjson
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from cdb_rest.api.plans import cuts_document, insertion_document
-from cdb_rest.connections.snapshot import snapshot
+from cdb_rest.analysis.difference import Comparison
 from cdb_rest.models import ChangeAction, PayloadType
 from cdb_rest.parsing.iov_files import CutFileError, Options, read_iov_rows
 from cdb_rest.parsing.parameters import parse_end_text, parse_number
-from cdb_rest.rules.access import Role
-from cdb_rest.rules.errors import CdbError, InvalidInputError, TagChangedError
+from cdb_rest.rules.access import Origin, Role
+from cdb_rest.rules.errors import CdbError, InvalidInputError
 from cdb_rest.rules.iov_rows import IOVRow
 from cdb_rest.rules.moment import Interval, Mode
+from cdb_rest.rules.status import Action, role_for
 from cdb_rest.writes.clearing import Clearing, clear_interval
+from cdb_rest.writes.effect_sweep import Affected, read_effects
+from cdb_rest.writes.effects import SHOWN, Effects
 from cdb_rest.writes.imports import ImportOptions, ImportResult, import_payload_iovs
-from cdb_rest.writes.insertion import Insertion
 from cdb_rest.writes.previews import preview
 from cdb_web import inputs
 from cdb_web.page import form_page, problem_of, show
-from cdb_web.plan_drawing import draw_plan
+from cdb_web.permissions import may
+from cdb_web.plan_drawing import Drawing, draw_effects
 from cdb_web.writes import as_previewed, dry_run_origin, find_tag, newest_revision, origin_of
 
 FIELDS = ("payload_type", "payload_url", "checksum", "size", "since", "until")
-# Rows of a preview.
-MAX_SHOWN = 100
+# Differences in a preview.
+MAX_DIFFERENCES = 300
+KINDS = ("one", "file", "clear")
+LABELS = {
+    "removed": "removes",
+    "gap": "gap",
+    "far_start": "far away",
+    "long": "long",
+    "other_checksum": "other checksum",
+    "other_case": "other spelling",
+}
+BYTE_ORDER_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a form asks for: the rows that it inserts, none for a clearing, and the write, given its origin and whether it is
+    confirmed.
+    """
+
+    rows: Sequence[IOVRow]
+    write: Callable[[Origin, bool], ImportResult | Clearing]
 
 
 @form_page
 def insert(request: HttpRequest, name: str) -> HttpResponse:
-    """Forms for one payload, for a file with many, and for an interval without payload.
+    """Forms for one payload, for a file with many, and for an interval without payload; `kind` says which one is sent.
 
-    The first POST shows what would change; the second one stores it.
+    A POST shows what would change, and with the field `store` it stores that.
     """
+    tag, kind = find_tag(name), request.POST.get("kind", "file") if request.method == "POST" else ""
+    roles = {action: role_for(action, tag.status.name) for action in (Action.ADD_IOV, Action.REMOVE_IOV)}
     values: dict[str, Any] = {
         "name": name,
-        "tag": find_tag(name),
+        "tag": tag,
+        "kind": kind,
+        "is_one_row": kind == "one",
+        # The one that is in use is the first.
+        "forms": sorted(KINDS, key=lambda one: one != kind),
         "types": PayloadType.objects.order_by("name").values_list("name", flat=True),
-        "max_shown": MAX_SHOWN,
         "values": {field: request.POST.get(field, "") for field in (*FIELDS, "comment", "open_hides_later")},
-        "is_one_row": "payload_type" in request.POST and "clear" not in request.POST,
-        "is_clearing": "clear" in request.POST,
+        "may_insert": may(request, roles[Action.ADD_IOV], name),
+        "may_clear": tag.status.name == "unlocked" and may(request, roles[Action.REMOVE_IOV], name),
+        "may_clone": may(request, Role.MANAGER),
+        "role": roles[Action.ADD_IOV],
         "is_new": "new" in request.GET,
     }
     if request.method != "POST":
@@ -53,100 +85,148 @@ def insert(request: HttpRequest, name: str) -> HttpResponse:
     try:
         # Before the file is read.
         dry_run_origin(request).principal.require(Role.CONTRIBUTOR, name)
-        if "clear" in request.POST:
-            return _clear(request, name, values)
-        if "rows" not in request.POST:
-            given = [_row(values["values"])] if values["is_one_row"] else _read_file(request)
-            return show(request, "insert.html", values | _preview(request, name, given, is_one=values["is_one_row"]))
-        given, is_one = list(_parsed(request.POST["rows"].encode(errors="replace"))), "is_one_row" in request.POST
-        try:
-            return _store(request, name, given, is_one=is_one)
-        except (InvalidInputError, TagChangedError) as error:
-            # With the preview, also if the tag has changed.
-            problem, status = problem_of(error)
-            shown = _preview(request, name, given, is_one=is_one)
-            return show(request, "insert.html", values | shown | problem, status=status)
+        content, text = _content(request) if kind == "file" else (b"", "")
+        values |= {"text": text, "lines": len(text.splitlines()), "digest": _digest(values, text)}
+        asked = _asked(request, values, content)
+        problem: dict[str, Any] = {}
+        status = 200
+        if "store" in request.POST:
+            try:
+                return _store(request, values, asked)
+            except CdbError as error:
+                # With the preview, also if the tag has changed. It raises the error again if there is none.
+                problem, status = problem_of(error)
+                problem["wrong_rows"] = []
+        return show(request, "insert.html", values | _preview(request, name, asked) | problem, status=status)
     except CdbError as error:
         problem, status = problem_of(error)
-        may_be_cut = {"may_be_cut": isinstance(error, CutFileError)}
-        return show(request, "insert.html", values | problem | may_be_cut, status=status)
+        faults = _faults(problem["wrong_rows"], values.get("text", "")) if kind == "file" else []
+        shown = {"may_be_cut": isinstance(error, CutFileError), "faults": faults}
+        return show(request, "insert.html", values | problem | shown, status=status)
 
 
-def _store(request: HttpRequest, name: str, given: list[IOVRow], *, is_one: bool) -> HttpResponse:
-    found = as_previewed(request, name, lambda: _import(request, name, given, is_one=is_one, dry_run=False))
-    return _to_change(name, found.revision)
+def _asked(request: HttpRequest, values: dict[str, Any], content: bytes) -> Asked:
+    """What the form asks for. Raises `InvalidInputError`, and the errors of `read_iov_rows`."""
+    name, fields = values["name"], values["values"]
+    if values["kind"] == "clear":
+        since, until = inputs.moment("From", fields["since"]), parse_end_text("Up to", fields["until"].strip().lower())
+        interval = Interval.from_wire(since, until, Mode(settings.CDB_IOV_MODE))
+        return Asked(
+            [],
+            # It always has a reason instead of a confirmation.
+            lambda origin, _: clear_interval(
+                global_tag=name, payload_type=fields["payload_type"], interval=interval, origin=origin
+            ),
+        )
+    is_one = values["kind"] == "one"
+    if is_one:
+        rows = [_row(fields)]
+    else:
+        # People see in the text area whether the last line is whole.
+        options = Options(may_be_cut="file" not in request.FILES, max_rows=settings.CDB_MAX_BULK_ROWS)
+        rows = list(read_iov_rows(io.BytesIO(content), options))
+    if not rows:
+        raise InvalidInputError("The file has no rows.")
+    return Asked(
+        rows,
+        # One row is placed by the interval rule, those of a file as a set.
+        lambda origin, confirmed: import_payload_iovs(
+            read=lambda: rows,
+            global_tag=name,
+            options=ImportOptions(in_order=is_one, hides_later=fields["open_hides_later"] == "1"),
+            action=ChangeAction.INSERT if is_one else ChangeAction.BULK,
+            confirmed=confirmed,
+            origin=origin,
+        ),
+    )
 
 
-def _to_change(name: str, revision: int | None) -> HttpResponse:
-    """The redirect to the change that was made, or to the history if nothing changed."""
+def _store(request: HttpRequest, values: dict[str, Any], asked: Asked) -> HttpResponse:
+    """Make the write, and redirect to its change, or to the history if nothing changed."""
+    name, origin = values["name"], origin_of(request)
+    if request.POST.get("previewed") != values["digest"]:
+        raise InvalidInputError("The input has changed since the preview. Nothing was stored; check the new preview.")
+    if values["kind"] == "clear" and not origin.comment:
+        raise InvalidInputError("A reason is required.")
+    confirmed = request.POST.get("confirm") == "1"
+    revision = as_previewed(request, name, lambda: asked.write(origin, confirmed)).revision
     if revision is None:
         return HttpResponseRedirect(reverse("web:history", args=[name]), status=303)
     return HttpResponseRedirect(reverse("web:change", args=[name, revision]) + "?new", status=303)
 
 
-def _import(request: HttpRequest, name: str, given: list[IOVRow], *, is_one: bool, dry_run: bool) -> ImportResult:
-    """One row is placed by the interval rule, those of a file as a set."""
-    options = ImportOptions(in_order=is_one, hides_later=request.POST.get("open_hides_later") == "1")
-    action = ChangeAction.INSERT if is_one else ChangeAction.BULK
-    origin = dry_run_origin(request) if dry_run else origin_of(request)
-
-    def service() -> ImportResult:
-        return import_payload_iovs(
-            read=lambda: given, global_tag=name, options=options, action=action, confirmed=True, origin=origin
-        )
-
-    return preview(name, service, lambda result, _: result) if dry_run else service()
-
-
-def _preview(request: HttpRequest, name: str, given: list[IOVRow], *, is_one: bool) -> dict[str, Any]:
-    if not given:
-        raise InvalidInputError("The file has no rows.")
-    # The revision is read first: if the tag changes now, the second POST is refused.
+def _preview(request: HttpRequest, name: str, asked: Asked) -> dict[str, Any]:
+    # The revision is read first: if the tag changes now, it is not the one of the preview, and nothing is stored.
     planned = newest_revision(name)
-    found = _import(request, name, given, is_one=is_one, dry_run=True)
-    plan = insertion_document(Insertion(found.placements, found.new_lists, {}), dry_run=True)
-    rows = orjson.dumps([_document(row) for row in given])
-    # The second POST has the rows, and some fields.
-    if len(rows) + 10_000 > settings.CDB_MAX_BODY_BYTES:
-        raise InvalidInputError(
-            f"The rows take {len(rows):,} bytes; at most {settings.CDB_MAX_BODY_BYTES - 10_000:,} are accepted at once. "
-            "Split the file."
-        )
-    placed = [placement for placement in found.placements if placement.holder is None]
-    with snapshot():
-        drawing = draw_plan(name, placed) if placed else {}
+
+    def inspect(found: ImportResult | Clearing, comparison: Comparison) -> tuple[Effects, set[str], list[Drawing]]:
+        effects, lists = _effects(found, comparison), found.new_lists if isinstance(found, ImportResult) else []
+        return effects, {one.payload_type.name for one in lists}, draw_effects(comparison, effects.types)
+
+    effects, new_lists, drawings = preview(name, lambda: asked.write(dry_run_origin(request), True), inspect)
+    differences = [(one.payload_type, difference) for one in effects.types for difference in one.differences]
     return {
-        "plan": plan["rows"][:MAX_SHOWN],
-        "detail": plan["detail"],
-        "count": len(given),
-        "changes": len(placed),
+        "effects": effects,
+        "new_lists": new_lists,
+        "drawings": drawings,
+        "undrawn": sum(one.interval is not None for one in effects.types) - len(drawings),
+        "differences": differences[:MAX_DIFFERENCES],
+        "difference_count": sum(one.difference_count for one in effects.types),
+        "rows": asked.rows,
+        "count": len(asked.rows),
+        "max_shown": SHOWN,
+        "shown": _shown(asked.rows, effects),
         "planned": planned,
-        "rows": rows.decode(),
-        "is_one_row": is_one,
-    } | drawing
+    }
 
 
-def _clear(request: HttpRequest, name: str, values: dict[str, Any]) -> HttpResponse:
-    """The preview of a clearing, or with the field `planned` the clearing."""
-    fields = values["values"]
-    since, until = inputs.moment("From", fields["since"]), fields["until"].strip().lower()
-    interval = Interval.from_wire(since, parse_end_text("Up to", until), Mode(settings.CDB_IOV_MODE))
+def _effects(found: ImportResult | Clearing, comparison: Comparison) -> Effects:
+    if isinstance(found, ImportResult):
+        return found.effects
+    payload_type = found.placement.payload_list.payload_type.name
+    before, after = (side.lists[payload_type][0] for side in (comparison.a, comparison.b))
+    return read_effects([Affected(payload_type, before, after, found.placement.interval)], has_file=False)
 
-    def clear(*, dry_run: bool) -> Clearing:
-        origin = origin_of(request)
-        if not dry_run and not origin.comment:
-            raise InvalidInputError("A reason is required.")
-        return clear_interval(
-            global_tag=name, payload_type=fields["payload_type"], interval=interval, dry_run=dry_run, origin=origin
-        )
 
-    if "planned" in request.POST:
-        return _to_change(name, as_previewed(request, name, lambda: clear(dry_run=False)).revision)
-    planned, placement = newest_revision(name), clear(dry_run=True).placement
-    with snapshot():
-        drawing = draw_plan(name, [placement], clearing=True) if placement.cuts else {}
-    shown = {"cleared": cuts_document(placement.cuts), "planned": planned, "changes": len(placement.cuts)}
-    return show(request, "insert.html", values | shown | drawing)
+def _shown(rows: Sequence[IOVRow], effects: Effects) -> list[tuple[IOVRow, list[str]]]:
+    """The rows that warnings are about, and the first `SHOWN` others, in their order, each with the kinds of its warnings."""
+    labels: dict[int, list[str]] = {}
+    for warning in effects.warnings:
+        for number in warning.rows:
+            labels.setdefault(number, []).append(LABELS[warning.kind])
+    others = [row for row in rows if row.number not in labels][:SHOWN]
+    shown = [*(row for row in rows if row.number in labels), *others]
+    return [(row, labels.get(row.number, [])) for row in sorted(shown, key=lambda row: row.number)]
+
+
+def _content(request: HttpRequest) -> tuple[bytes, str]:
+    """The file of the form and its text: a new file, or the text area with the lines that were edited one by one."""
+    file = request.FILES.get("file")
+    if file is not None:
+        content: bytes = file.read()
+        encoding = "utf-16" if content.startswith(BYTE_ORDER_MARKS) else "utf-8-sig"
+        return content, content.decode(encoding, errors="replace").replace("\r\n", "\n")
+    if "text" not in request.POST:
+        raise InvalidInputError("Choose a file.")
+    lines = request.POST["text"].replace("\r\n", "\n").split("\n")
+    for place, line in enumerate(lines):
+        edited = request.POST.get(f"line-{place + 1}", line)
+        if edited != request.POST.get(f"was-{place + 1}", line):
+            lines[place] = edited
+    text = "\n".join(lines)
+    return text.encode(errors="replace"), text
+
+
+def _digest(values: dict[str, Any], text: str) -> str:
+    """A hash of all that decides what a form stores, except its comment."""
+    fields = {**values["values"], "comment": ""}
+    return hashlib.sha256(repr((values["kind"], fields, text)).encode(errors="replace")).hexdigest()
+
+
+def _faults(wrong_rows: Iterable[tuple[int, str]], text: str) -> list[tuple[int, str, str | None]]:
+    """The number of each faulty line, what is wrong, and the line; None in a JSON array, whose rows are no lines."""
+    lines = [] if text.lstrip().startswith("[") else text.split("\n")
+    return [(number, fault, lines[number - 1] if number <= len(lines) else None) for number, fault in wrong_rows]
 
 
 def _row(values: dict[str, str]) -> IOVRow:
@@ -172,26 +252,5 @@ def _row(values: dict[str, str]) -> IOVRow:
     names = ("payload_type", "payload_url", "checksum")
     moments = {"since": list(since), "until": end if isinstance(end, str) else list(end)}
     document = {name: values[name] for name in names} | {"size": size} | moments
-    [row] = _parsed(orjson.dumps([document]))
+    [row] = read_iov_rows(io.BytesIO(orjson.dumps([document])), Options())
     return row
-
-
-def _read_file(request: HttpRequest) -> list[IOVRow]:
-    """The rows of the file. Raises the errors of `read_iov_rows`."""
-    file = request.FILES.get("file")
-    if file is None:
-        raise InvalidInputError("Choose a file.")
-    options = Options(may_be_cut="may_be_cut" in request.POST, max_rows=settings.CDB_MAX_BULK_ROWS)
-    return list(read_iov_rows(cast(BinaryIO, file.file), options))
-
-
-def _parsed(rows: bytes) -> Iterable[IOVRow]:
-    """The rows of a JSON array in the format of files."""
-    return read_iov_rows(io.BytesIO(rows), Options(max_rows=settings.CDB_MAX_BULK_ROWS))
-
-
-def _document(row: IOVRow) -> dict[str, Any]:
-    """A row in the format of files; its end is in the mode of the service."""
-    until = "open" if row.is_open else "next" if row.until is None else list(row.until)
-    names = ("payload_type", "payload_url", "checksum", "size", "revision")
-    return {name: getattr(row, name) for name in names} | {"since": list(row.since), "until": until}

@@ -1,8 +1,10 @@
-"""The list of global tags in a real browser: filters while one types, and the choice of two tags to compare."""
+"""Forms in a real browser: the list of global tags with its filters, and a file that is corrected, checked and inserted."""
 
 import re
 
 from playwright.sync_api import expect
+
+from tests.e2e.clients import check_accessible, check_narrow
 
 
 def test_tags_are_filtered_while_one_types_and_compared(tab):
@@ -31,3 +33,54 @@ def test_tags_are_filtered_while_one_types_and_compared(tab):
     expect(page.locator("main")).to_contain_text("1 difference in 1 payload type")
     page.get_by_role("link", name="Pixel_Alignment").click()
     expect(page.locator("main")).to_contain_text("pixel/v2.root")
+
+
+def test_a_file_is_corrected_checked_and_inserted(tab):
+    page = tab()
+    # Other tests need the tag as it is.
+    assert page.request.post("/api/cdb_rest/global-tags/patch/clone/many").ok
+    page.goto("/tags/many/insert")
+    starts = (start for start in range(20_000, 29_999) if start != 25_000)
+    lines = [
+        "payload_type,payload_url,checksum,since,until",
+        *(f"Pixel_Alignment,p/{start}.root,,{start}," for start in starts),
+    ]
+    # The IOV from 5,0 up to 6,0 will be valid nowhere.
+    lines += ["Pixel_Alignment,p/wipe.root,,4,1e1", ""]
+    # Dropped, as a person does with the file manager.
+    page.locator(".drop").evaluate(
+        """(drop, text) => {
+            const dataTransfer = new DataTransfer();
+            dataTransfer.items.add(new File([text], "rows.csv"));
+            drop.dispatchEvent(new DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true }));
+        }""",
+        "\n".join(lines),
+    )
+    expect(page.get_by_role("alert")).to_contain_text("until must be written with digits only: 10")
+    check_accessible(page)
+    # Only this line is edited, and the others stay.
+    page.get_by_label("Line 10000").fill("Pixel_Alignment,p/wipe.root,,4,10")
+    page.get_by_role("button", name="Preview the corrected rows").click()
+    warnings = page.get_by_role("alert")
+    expect(warnings).to_contain_text("Existing IOVs that will be valid nowhere: 1")
+    expect(warnings.locator("[data-kind=removed]")).to_contain_text("Line 10000")
+    page.get_by_label("Only problems").check()
+    shown = page.locator(".rows-of-file tbody tr:visible")
+    expect(shown.filter(has_text="p/wipe.root")).to_be_visible()
+    expect(shown.filter(has_not=page.locator(".badge"))).to_have_count(0)
+    # The lanes are drawn: the canvas has pixels.
+    drawn = "canvas => canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.some(byte => byte)"
+    assert page.locator("canvas.plan").count() == 2 and all(
+        page.evaluate(drawn, canvas) for canvas in page.query_selector_all("canvas.plan")
+    )
+    check_accessible(page)
+    # The browser asks for the box.
+    insert = page.get_by_role("button", name="Insert the rows")
+    insert.click()
+    expect(page.get_by_label("I have checked this")).to_be_focused()
+    page.set_viewport_size({"width": 390, "height": 800})
+    check_narrow(page)
+    page.get_by_label("I have checked this").check()
+    insert.click()
+    expect(page).to_have_url(re.compile(r"/tags/many/history/\d+\?new"))
+    expect(page.locator("main")).to_contain_text("This change was stored.")

@@ -3,10 +3,13 @@
 import io
 import re
 import tempfile
+from html import unescape
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
+from django.test import Client
 
 from cdb_rest.models import PayloadIOV
 from cdb_rest.rules.moment import OPEN
@@ -55,7 +58,27 @@ def by_api(content: bytes) -> Outcome:
     return Outcome("unchanged" if stored.json["unchanged"] else "stored", lines, kinds)
 
 
-WAYS = (by_command, by_api)
+def by_page(content: bytes) -> Outcome:
+    """The outcome for the page of insertions, where no box is ticked."""
+    client, path = Client(headers={"Accept": "text/html"}), "/tags/tag/insert"
+    page = client.post(path, {"kind": "file", "file": SimpleUploadedFile("rows", content)}).content.decode()
+    if refusal := re.search(r'class="problem" data-code="(\w+)".*?</div>', page, re.DOTALL):
+        lines = re.findall(r'<td class="number">(\d+)</td>', refusal[0])
+        return Outcome(refusal[1], [int(number) for number in lines] or _lines(refusal[0]), set())
+    warnings = dict(re.findall(r'<li data-kind="(\w+)">(.*?)</li>', page))
+    lines = sorted(
+        {int(number) for text in warnings.values() for number in re.findall(r"(?<=[es,] )\d+(?=[,<])", text)}
+    )
+    if "No change." in page:
+        return Outcome("unchanged", lines, set(warnings))
+    text = re.search(r"<textarea[^>]*>\n(.*?)</textarea>", page, re.DOTALL)
+    hidden = dict(re.findall(r'name="(planned|previewed)" value="(\w+)"', page))
+    answer = client.post(path, {"kind": "file", "store": "1", "text": unescape(text[1])} | hidden)
+    code = re.search(r'data-code="(\w+)"', answer.content.decode())
+    return Outcome(code[1] if code else "stored", lines, set(warnings))
+
+
+WAYS = (by_command, by_api, by_page)
 
 
 def command(content: bytes, *arguments: str) -> str:

@@ -13,7 +13,9 @@ from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV
 from tests.api.helpers import grant, insert
 
 pytestmark = pytest.mark.django_db(transaction=True)
-ROW = {"payload_type": "Gain", "payload_url": "new", "checksum": "c", "since": "5,0", "until": "6,0"}
+ROW = {"kind": "one", "payload_type": "Gain", "payload_url": "new", "checksum": "c", "since": "5,0", "until": "6,0"}
+CLEAR = {"kind": "clear", "payload_type": "Gain", "since": "5,0", "until": "6,0"}
+INSERT = "/tags/tag/insert"
 
 
 class Forms:
@@ -38,8 +40,17 @@ class Forms:
 
 
 def hidden_of(page):
-    found = re.findall(r'type="hidden" name="(planned|rows|is_one_row|open_hides_later)" value="([^"]*)"', page)
-    return {name: unescape(value) for name, value in found}
+    """The fields of the form with the preview that a browser sends again: hidden ones, and the rows of a file."""
+    found = dict(re.findall(r'type="hidden" name="(planned|previewed)" value="([^"]*)"', page))
+    if text := re.search(r"<textarea[^>]*>\n(.*?)</textarea>", page, re.DOTALL):
+        # A browser sends line breaks in this form.
+        found["text"] = unescape(text[1]).replace("\n", "\r\n")
+    return found
+
+
+def file_of(content):
+    content = content if isinstance(content, bytes) else content.encode()
+    return {"kind": "file", "file": SimpleUploadedFile("rows", content)}
 
 
 @pytest.fixture
@@ -55,28 +66,61 @@ def rows():
 
 def test_a_preview_stores_nothing_and_is_what_is_done(forms, tag):
     before = rows()
-    page, hidden = forms.preview("/tags/tag/insert", ROW)
+    page, hidden = forms.preview(INSERT, ROW)
     assert rows() == before
-    assert re.findall(r'<span class="badge gap">(\w+)</span>', page) == ["split"]
-    response = forms.send("/tags/tag/insert", page, hidden | {"comment": "why"}, 303)
+    numbers = re.search(r"<td>Gain</td>(.*?)</tr>", page)[1]
+    # One row is added, and one existing IOV is split.
+    assert re.findall(r'"number">(\d+)<', numbers) == ["1", "0", "0", "0", "1", "0", "0"] and "5, 0" in numbers
+    assert "<code>first</code></td><td><code>new</code>" in page
+    response = forms.send(INSERT, page, ROW | hidden | STORE, 303)
     change = GlobalTagChange.objects.order_by("-number")[0]
     assert response["Location"] == f"/tags/tag/history/{change.revision}?new"
     assert "This change was stored." in forms.open(response["Location"])
     assert (change.comment, change.action) == ("why", "insert")
     assert [one[:2] for one in rows()] == [("first", 1), ("first", 6), ("new", 5)]
+    assert "No change." in forms.preview(INSERT, ROW)[0]
 
 
-def test_a_preview_of_an_earlier_state_is_refused(forms, api, tag):
-    page, hidden = forms.preview("/tags/tag/insert", ROW)
+def test_a_preview_of_an_earlier_state_or_of_other_input_is_not_stored(forms, api, tag):
+    page, hidden = forms.preview(INSERT, ROW)
     insert(api, "other", [8, 0])
     before = rows()
-    found = forms.send("/tags/tag/insert", page, hidden | {"comment": "kept"}, 409).content.decode()
-    assert "has changed since revision" in found and rows() == before and 'value="kept"' in found
-    # It shows the preview for the new state, which can be confirmed.
-    forms.send("/tags/tag/insert", found, hidden_of(found), 303)
+    found = forms.send(INSERT, page, ROW | hidden | STORE, 409).content.decode()
+    assert "has changed since revision" in found and rows() == before and 'value="why"' in found
+    # It shows the preview for the new state, which can be confirmed, but only for the same input.
+    other = ROW | {"until": "7,0"}
+    found = forms.send(INSERT, page, other | hidden_of(found) | STORE, 400).content.decode()
+    assert "The input has changed since the preview." in found and rows() == before
+    forms.send(INSERT, found, other | hidden_of(found) | STORE, 303)
 
 
-ROW_OF_A_FILE = {"payload_type": "Gain", "payload_url": "u", "checksum": "", "since": [9, 0], "until": "next"}
+def test_what_removes_iovs_or_leaves_a_gap_needs_a_confirmation(forms, api, tag):
+    insert(api, "second", [5, 0])
+    insert(api, "third", [7, 0])
+    before, values = rows(), ROW | {"since": "4,0", "until": "9,0"}
+    page, hidden = forms.preview(INSERT, values)
+    [warning] = re.findall(r'<li data-kind="(\w+)">', page)
+    assert warning == "removed" and page.index("second") < page.index("<code>new")
+    found = forms.send(INSERT, page, values | hidden | STORE, 409).content.decode()
+    assert 'data-code="confirmation_required"' in found and 'name="confirm"' in found and rows() == before
+    forms.send(INSERT, page, values | hidden | STORE | {"confirm": "1"}, 303)
+    assert [one[0] for one in rows()] == ["first", "new", "third"]
+
+
+def test_an_interval_is_cleared_with_a_reason(forms, tag):
+    before = rows()
+    page, hidden = forms.preview(INSERT, CLEAR)
+    assert (
+        re.findall(r'<li data-kind="(\w+)">', page) == ["gap"] and "<td><code>first</code></td><td>nothing</td>" in page
+    )
+    assert "A reason is required" in forms.send(INSERT, page, CLEAR | hidden | {"store": "1"}, 400).content.decode()
+    assert rows() == before
+    forms.send(INSERT, page, CLEAR | hidden | STORE, 303)
+    assert [one[:2] for one in rows()] == [("first", 1), ("first", 6)]
+    assert "No change." in forms.preview(INSERT, CLEAR)[0]
+
+
+STORE = {"store": "1", "comment": "why"}
 JSON_FILE = [
     {"payload_type": "Gain", "payload_url": f"url{major}", "checksum": "", "since": [major, 0], "until": "next"}
     for major in (2, 3)
@@ -87,28 +131,68 @@ Gain,url3,,3,0,,
 """
 
 
-def test_a_preview_is_drawn(forms, tag):
-    page, _ = forms.preview("/tags/tag/insert", ROW)
-    [(states, changes, added, removed)] = re.findall(
-        r'data-states="(\w+)" data-changes="(\w+)" data-added="(\w+)" data-removed="(\w+)"', page
-    )
-    # The window is a little larger than the interval from 5,0 up to 6,0, in which the first IOV loses a part.
-    assert set(states) == {"v"} and set(changes) == {"0"}
-    assert re.fullmatch("0+1+0+", added) and added == removed
-    page, _ = forms.preview("/tags/tag/insert", ROW | {"until": "next"})
-    [(added, removed)] = re.findall(r'data-added="(\w+)" data-removed="(\w+)"', page)
-    assert re.fullmatch("0+1+", added)
-    page, _ = forms.preview("/tags/tag/insert", ROW | {"since": "0,0", "until": "open"})
-    [(added, removed)] = re.findall(r'data-added="(\w+)" data-removed="(\w+)"', page)
-    assert set(added) == {"1"} and re.fullmatch("0+1+", removed)
+def drawn(page):
+    """The lanes before and after: what is valid, and what is removed or added, in short."""
+    found = re.findall(r'data-states="(\w+)" data-changes="\w+" data-(?:removed|added)="(\w+)"', page)
+    short = [[re.sub(r"(.)\1+", r"\1", text) for text in lane] for lane in found]
+    # The axis may begin before the first IOV.
+    return [(states.removeprefix("g").removeprefix("p"), marks) for states, marks in short]
+
+
+def test_the_states_before_and_after_are_drawn(forms, api, tag):
+    # Some space is on both sides of the interval from 5,0 up to 6,0.
+    assert drawn(forms.preview(INSERT, ROW)[0]) == [("v", "010"), ("v", "010")]
+    before, (states, _) = drawn(forms.preview(INSERT, CLEAR)[0])
+    assert before == ("v", "010") and states.replace("p", "") == "vgv"
+    # An open change is drawn with the last start that it removes, and one far away with the last start before it.
+    insert(api, "last", [1000, 0])
+    page, _ = forms.preview(INSERT, ROW | {"until": "open"})
+    assert '"1000"' in unescape(re.search('data-labels="([^"]+)"', page)[1])
+    page, _ = forms.preview(INSERT, ROW | {"since": "2000000,0", "until": "next"})
+    assert 'data-kind="far_start"' in page and '"0"' in unescape(re.search('data-labels="([^"]+)"', page)[1])
 
 
 @pytest.mark.parametrize("content", [json.dumps(JSON_FILE), CSV_FILE, "\ufeff" + CSV_FILE], ids=["json", "csv", "mark"])
 def test_many_rows_come_from_a_file(forms, tag, content):
-    page, hidden = forms.preview("/tags/tag/insert", {"file": SimpleUploadedFile("rows", content.encode())})
-    assert "Insert 2 payloads" in page
-    forms.send("/tags/tag/insert", page, hidden, 303)
+    page, hidden = forms.preview(INSERT, file_of(content))
+    assert re.findall(r'"number">(\d+)<', re.search(r"<td>Gain</td>(.*?)</tr>", page)[1])[0] == "2"
+    forms.send(INSERT, page, {"kind": "file"} | hidden | STORE, 303)
     assert {"url2", "url3"} <= {one[0] for one in rows()}
+
+
+def test_rows_with_problems_are_shown_of_any_file(forms, tag):
+    lines = [f"Gain,u{number},,{number},0,,\n" for number in range(5, 500)]
+    page, _ = forms.preview(
+        INSERT, file_of("".join([CSV_FILE.splitlines()[0] + "\n", *lines, "Gain,far,,99999,0,,\n"]))
+    )
+    assert re.findall(r'<tr class="wrong"><td class="number">(\d+)</td>', page) == ["496", "497"]
+    assert "of 496 rows" in page
+
+
+def test_wrong_lines_are_corrected_in_place(forms, tag):
+    content = f"{CSV_FILE}Gain,url4,,x,0,,\nGain,url5,,5\nGain,url6,,6,0,,"
+    page, hidden = forms.preview(INSERT, file_of(content), 400)
+    assert "no line break" in page and hidden["text"].endswith("url6,,6,0,,")
+    # In the form, one sees whether the last line is whole.
+    found = forms.send(INSERT, page, {"kind": "file"} | hidden, 400).content.decode()
+    wrong = {name: unescape(value) for name, value in re.findall(r'name="((?:was|line)-\d+)" value="([^"]*)"', found)}
+    assert wrong["line-4"] == "Gain,url4,,x,0,," and wrong["was-5"] == "Gain,url5,,5"
+    values = {"kind": "file"} | hidden | wrong | {"line-4": "Gain,url4,,4,0,,", "line-5": ""}
+    found = forms.send(INSERT, page, values, 200).content.decode()
+    forms.send(INSERT, found, {"kind": "file"} | hidden_of(found) | STORE, 303)
+    assert {"url4", "url6"} <= {one[0] for one in rows()} and "url5" not in str(rows())
+
+
+def test_a_frozen_tag_offers_a_clone_and_a_reader_a_role(forms, tag, settings):
+    page = forms.open(INSERT)
+    assert 'href="/api/cdb_rest/global-tags/tag/export"' in page
+    forms.send("/tags/tag/manage", page, {"action": "status", "status": "frozen", "confirm": "tag"}, 303)
+    page = forms.open(INSERT)
+    assert 'name="payload_url"' not in page and 'name="file"' not in page
+    assert forms.send("/tags/tag/manage", page, {"action": "clone", "target": "copy"}, 303)
+    settings.CDB_OPEN_WRITES = False
+    page = forms.open("/tags/copy/insert")
+    assert "contributor" in page and 'name="payload_url"' not in page
 
 
 @pytest.mark.parametrize(
@@ -128,24 +212,20 @@ def test_many_rows_come_from_a_file(forms, tag, content):
         (ROW | {"payload_type": "", "payload_url": ""}, 400, "Payload type is required. Payload URL is required."),
         (ROW | {"payload_type": "a<b"}, 404, "There is no payload type &#x27;a&lt;b&#x27;"),
         (ROW | {"payload_type": " Gain"}, 404, "There is no payload type"),
-        ({"file": "a,b\n1,2\n"}, 400, "(missing: payload_type, payload_url, major_iov, minor_iov; not columns: a, b)"),
+        ({"file": "a,b\n1,2\n"}, 400, "(missing: payload_type, payload_url, major_iov, minor_iov;"),
         ({"file": '{"a": 1}\n'}, 400, "Unknown columns: a"),
         ({"file": ""}, 400, "must be JSON, or CSV"),
         ({}, 400, "Choose a file."),
-        ({"rows": "{}\n", "planned": "1"}, 400, "The start is missing"),
-        ({"rows": json.dumps([ROW_OF_A_FILE]), "planned": "x"}, 400, "planned"),
+        ({"kind": "file", "text": "{}"}, 400, "The start is missing"),
+        ({"kind": "file", "text": CSV_FILE, "planned": "x", "store": "1"}, 400, "The input has changed"),
         ({"file": "[]"}, 400, "The file has no rows."),
-        ({"rows": f"[{'[' * 20}{']' * 20}]", "planned": "1"}, 400, "A row must be a JSON object."),
         ({"file": "payload_type,payload_url,major_iov,minor_iov\nGain," + "x" * 200_000}, 400, "at most 65,536 bytes"),
         ({"file": "payload_type,payload_url,major_iov,minor_iov\nGain,a\0b,9,0\n"}, 400, "control character"),
     ],
 )
 def test_faults_are_shown_in_the_form(forms, tag, values, status, message):
     before = rows()
-    if "file" in values:
-        content = values["file"]
-        values = {"file": SimpleUploadedFile("rows", content if isinstance(content, bytes) else content.encode())}
-    page, _ = forms.preview("/tags/tag/insert", values, status)
+    page, _ = forms.preview(INSERT, file_of(values["file"]) if "file" in values else values, status)
     assert 'role="alert"' in page and message in page
     assert rows() == before
 
@@ -163,18 +243,17 @@ def test_a_tag_and_a_payload_type_are_created(forms):
     assert GlobalTagChange.objects.get().comment == "why"
     page, hidden = forms.preview("/tags/first/insert", ROW | {"payload_type": "NewType"})
     assert "new payload list" in page
-    forms.send("/tags/first/insert", page, hidden, 303)
+    forms.send("/tags/first/insert", page, ROW | {"payload_type": "NewType"} | hidden | STORE, 303)
     assert [row[0] for row in rows()] == ["new"]
 
 
 def test_all_wrong_rows_of_a_file_are_shown(forms, tag):
     wrong = [{"payload_type": "Gain", "payload_url": "u", "checksum": "", "since": [9, 0], "until": [1, 0]}] * 3
-    page, _ = forms.preview("/tags/tag/insert", {"file": SimpleUploadedFile("rows", json.dumps(wrong).encode())}, 400)
+    page, _ = forms.preview(INSERT, file_of(json.dumps(wrong)), 400)
     assert re.findall(r'<td class="number">(\d)</td>', page) == ["1", "2", "3"]
     lines = ["payload_type,payload_url,major_iov,minor_iov,major_iov_end,minor_iov_end"]
     lines += ["Gain,u,9,0,,", "Gain,,9,0,,", "Gain,u,x,0,,", "Gain,u,9,0,10,", "Gain", ",u,1,1,1,2", ""]
-    file = SimpleUploadedFile("rows", "\n".join(lines).encode())
-    page, _ = forms.preview("/tags/tag/insert", {"file": file}, 400)
+    page, _ = forms.preview(INSERT, file_of("\n".join(lines)), 400)
     assert re.findall(r'<td class="number">(\d)</td>', page) == ["3", "4", "5", "6", "7"]
 
 
@@ -217,17 +296,18 @@ def test_a_tag_is_reverted_after_a_preview(forms, api, tag):
     assert "has changed since" in forms.send(path, page, hidden | {"confirm": "tag"}, 409).content.decode()
 
 
-@pytest.mark.parametrize("path", ["/tags/tag/insert", "/tags/tag/manage", "/tags/tag/revert/1"])
+@pytest.mark.parametrize("path", [INSERT, "/tags/tag/manage", "/tags/tag/revert/1"])
 def test_a_form_needs_its_token(forms, tag, path):
     response = forms.client.post(path, ROW)
     assert response.status_code == 403 and "reload the page" in response.content.decode()
 
 
 def test_writes_need_a_role(forms, tag, settings):
-    page = forms.open("/tags/tag/manage")
+    page = forms.open(INSERT)
     settings.CDB_OPEN_WRITES = False
     before = rows()
-    assert "needs the role contributor" in forms.preview("/tags/tag/insert", ROW, 401)[0]
+    assert "needs the role contributor" in forms.send(INSERT, page, ROW, 401).content.decode()
+    page = forms.open("/tags/tag/manage")
     forms.send("/tags/tag/manage", page, {"action": "clone", "target": "copy"}, 401)
     forms.send("/tags/tag/manage", page, {"action": "status", "status": "locked", "confirm": "tag"}, 401)
     forms.preview("/tags/tag/revert/1", {}, 401)
