@@ -30,30 +30,41 @@ def read_change(
 
     Raises `RevisionPrunedError` if the rows before or after the change are no longer stored.
     """
-    previous = (
-        GlobalTagChange.objects.filter(global_tag=change.global_tag, revision__lt=change.revision)
-        .order_by("-revision")
-        .first()
-    )
-    if previous is not None and previous.tag_id != change.tag_id:
-        previous = None
-    if not change.has_history or not (previous is None or previous.has_history) or change.tag_id is None:
-        raise RevisionPrunedError(
-            f"What change {change.revision} of global tag {change.global_tag} removed and added is no longer stored."
-        )
+    previous = previous_change(change)
     before: dict[str, Any] = {}
     after: dict[str, Any] = dict(change.source or {})
     is_deleted = change.action == ChangeAction.DELETE
     if is_deleted or previous is None or previous.status != change.status:
         before |= {"status": previous.status} if previous else {}
         after |= {} if is_deleted else {"status": change.status}
-    was = {payload_list.id: payload_list for payload_list in lists_at(change.tag_id, change.number - 1)}
-    now = (
-        {} if is_deleted else {payload_list.id: payload_list for payload_list in lists_at(change.tag_id, change.number)}
-    )
+    was, now = ({payload_list.id: payload_list for payload_list in lists} for lists in lists_around(change))
     _add_lists(before, [payload_list for payload_list in was.values() if payload_list.id not in now])
     _add_lists(after, [payload_list for payload_list in now.values() if payload_list.id not in was])
     return before, after, _read_rows(was, now) if most is None else _first_rows(was, now, most)
+
+
+def previous_change(change: GlobalTagChange) -> GlobalTagChange | None:
+    """The change of the tag before this one, None for its first one.
+
+    Raises `RevisionPrunedError` if the contents before or after the change are no longer stored.
+    """
+    earlier = GlobalTagChange.objects.filter(global_tag=change.global_tag, revision__lt=change.revision)
+    previous = earlier.order_by("-revision").first()
+    if previous is not None and previous.tag_id != change.tag_id:
+        previous = None
+    if not change.has_history or not (previous is None or previous.has_history) or change.tag_id is None:
+        raise RevisionPrunedError(
+            f"What change {change.revision} of global tag {change.global_tag} removed and added is no longer stored."
+        )
+    return previous
+
+
+def lists_around(change: GlobalTagChange) -> tuple[list[TagList], list[TagList]]:
+    """The payload lists of the tag before and after a change."""
+    if change.tag_id is None:
+        return [], []
+    after = [] if change.action == ChangeAction.DELETE else lists_at(change.tag_id, change.number)
+    return lists_at(change.tag_id, change.number - 1), after
 
 
 def _add_lists(side: dict[str, Any], lists: list[TagList]) -> None:
