@@ -60,7 +60,7 @@ def undo_rows(before: Rows, after: Rows, now: Rows) -> list[tuple[ListRow, Inter
         is_removed = was is not None and was.key not in are
         is_added = had is not None and had.key not in were
         old, new, valid = (valid_at(owner, moment) for owner in (was, had, has))
-        if old != new and is_added and had is not None:
+        if old != new is not None and is_added and had is not None:
             found = present.get((had.interval.start, had.payload))
             if found is None or found.end > had.interval.end:
                 raise UndoObstacleError(had.interval.start)

@@ -141,11 +141,18 @@ def _plan(pair: TypePair, before: TagList | None, after: TagList | None) -> Type
     Raises `UndoObstacleError`.
     """
     present = pair.present
-    if (None if present is None else (present.id, present.version)) == _version(after):
-        return plan_type(pair)
-    if present is None or after is None or present.id != after.id or (before is not None and before.id != after.id):
+    if present is None or after is None or present.id != after.id:
+        if present is None and after is None:
+            return plan_type(pair)
         raise UndoObstacleError(None)
-    merged = undo_rows(list_rows(_past_iovs(before)), list_rows(_past_iovs(after)), list_rows(stored_rows(present)))
+    if present.version == after.version:
+        return plan_type(pair)
+    now, had = list_rows(stored_rows(present)), list_rows(_past_iovs(after))
+    if [row.key for row in now] == [row.key for row in had]:
+        return plan_type(pair)
+    if before is not None and before.id != after.id:
+        raise UndoObstacleError(None)
+    merged = undo_rows(list_rows(_past_iovs(before)), had, now)
     columns: list[dict[str, Any]] = []
     ids: set[int | None] = set()
     for row, interval in merged:

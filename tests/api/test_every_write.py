@@ -29,6 +29,7 @@ REQUESTS = [
     ("POST", "bulk_piov", [ROW | {"payload_list": "{gain}"}]),
     ("POST", "global-tags/run24/revert", {"revision": 1}),
     ("POST", "global-tags/run24/import", [{"payload_type": "Gain", "payload_url": "x", "since": 7}]),
+    ("POST", "global-tags/run24/changes/2/undo", {}),
     ("PUT", "global-tags/run24/limits", {"closed_until": [5, 0], "largest_major": 99}),
     ("POST", "payload-iovs/clear", INSERTION_PLACE | {"since": [5, 0], "until": [7, "end"], "reason": "why"}),
 ]
