@@ -5,8 +5,16 @@ from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any
 
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
 from cdb_rest.history.contents import TagList, lists_at, stream_rows
-from cdb_rest.models import PAYLOAD_COLUMNS, ChangeAction, GlobalTagChange
+from cdb_rest.models import (
+    PAYLOAD_COLUMNS,
+    ChangeAction,
+    GlobalTagChange,
+    PayloadListMembership,
+    PayloadListVersion,
+)
 from cdb_rest.models.payload_iov import load_statement
 from cdb_rest.rules.errors import RevisionPrunedError
 
@@ -41,6 +49,16 @@ def read_change(
     _add_lists(before, [payload_list for payload_list in was.values() if payload_list.id not in now])
     _add_lists(after, [payload_list for payload_list in now.values() if payload_list.id not in was])
     return before, after, _read_rows(was, now) if most is None else _first_rows(was, now, most)
+
+
+def of_payload_type(changes: QuerySet[GlobalTagChange], payload_type: str) -> QuerySet[GlobalTagChange]:
+    """Those of the changes that changed the IOVs of a payload type, or its payload list."""
+    versions = PayloadListVersion.objects.filter(
+        payload_list_id=OuterRef("payload_list_id"), number=OuterRef(OuterRef("number"))
+    )
+    members = PayloadListMembership.objects.filter(payload_type=payload_type, tag_id=OuterRef("tag_id"))
+    number = OuterRef("number")
+    return changes.filter(Exists(members.filter(Q(added_in=number) | Q(removed_in=number) | Exists(versions))))
 
 
 def previous_change(change: GlobalTagChange) -> GlobalTagChange | None:
