@@ -24,6 +24,7 @@ from cdb_web.views import (
     tag,
     tags,
     timeline,
+    undo,
     why,
 )
 
@@ -64,7 +65,9 @@ ROUTES: list[tuple[str, View, str]] = [
     ("tags/<name:name>/history/<int:revision>", changes.change, "change"),
     ("tags/<name:name>/insert", insert.insert, "insert"),
     ("tags/<name:name>/manage", manage.manage, "manage"),
-    ("tags/<name:name>/revert/<int:revision>", manage.revert, "revert"),
+    ("tags/<name:name>/revert/<int:revision>", undo.revert, "revert"),
+    ("tags/<name:name>/undo/<int:revision>", undo.undo, "undo"),
+    ("log", changes.log, "log"),
     ("tags/<name:name>/coverage", coverage.coverage, "coverage"),
     ("tags/<name:name>/access", access.tag_access, "tag_access"),
     ("access", access.access, "access"),

@@ -107,6 +107,12 @@ def action_text(change: GlobalTagChange) -> str:
 
 
 @register.filter
+def sides(row: Mapping[str, Any]) -> list[Any]:
+    """The payloads of a difference, before and after, each None for none."""
+    return [row["a"], row["b"]]
+
+
+@register.filter
 def cuts(row: dict[str, Any]) -> list[tuple[str, Any]]:
     """What a row of a plan does to existing IOVs, with titles."""
     titles = {"trimmed": "shortened", "moved": "starts later", "split": "split", "detached": "removed"}

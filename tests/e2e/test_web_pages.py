@@ -30,6 +30,8 @@ PAGES = [
     "/tags/patch/insert",
     "/tags/patch/manage",
     "/tags/patch/revert/1",
+    "/tags/patch/undo/2",
+    "/log",
     "/find?q=pixel",
     "/login",
     "/access",
