@@ -213,6 +213,7 @@ ROUTES = (
     Route("imports.GlobalTagImportView", ("global-tags/<str:name>/import",), writes=Role.CONTRIBUTOR),
     Route("changes.ChangeListView", ("global-tags/<str:name>/changes",), queries={"": 6}),
     Route("changes.ChangeView", ("global-tags/<str:name>/changes/<str:revision>",), pool=Pool.HEAVY, queries={"": 8}),
+    Route("reverting.ChangeUndoView", ("global-tags/<str:name>/changes/<str:revision>/undo",), writes=Role.CONTRIBUTOR),
     Route("reverting.GlobalTagRevertView", ("global-tags/<str:name>/revert",), writes=Role.MANAGER),
     Route(
         "export.ExportView", ("global-tags/<str:name>/export",), pool=Pool.HEAVY,

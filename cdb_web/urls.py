@@ -27,6 +27,7 @@ from cdb_web.views import (
     tags,
     timeline,
     types,
+    undo,
     why,
 )
 
@@ -67,7 +68,9 @@ ROUTES: list[tuple[str, View, str]] = [
     ("tags/<name:name>/history/<int:revision>", changes.change, "change"),
     ("tags/<name:name>/insert", insert.insert, "insert"),
     ("tags/<name:name>/manage", manage.manage, "manage"),
-    ("tags/<name:name>/revert/<int:revision>", manage.revert, "revert"),
+    ("tags/<name:name>/revert/<int:revision>", undo.revert, "revert"),
+    ("tags/<name:name>/undo/<int:revision>", undo.undo, "undo"),
+    ("log", changes.log, "log"),
     ("tags/<name:name>/coverage", coverage.coverage, "coverage"),
     ("tags/<name:name>/access", access.tag_access, "tag_access"),
     ("access", access.access, "access"),

@@ -1,10 +1,10 @@
 """Change log: who changed a global tag, when and how. The log of a deleted tag is kept."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 
 from django.db.models import QuerySet
 from django.http import HttpResponseBase
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,9 +16,9 @@ from cdb_rest.api.base.json_stream import array, respond
 from cdb_rest.api.base.paging import Browser
 from cdb_rest.api.base.views import StrictView
 from cdb_rest.api.examples import CHANGE, page_of
-from cdb_rest.history.changes import read_change
+from cdb_rest.history.changes import of_payload_type, read_change
 from cdb_rest.models import GlobalTag, GlobalTagChange
-from cdb_rest.parsing.parameters import parse_number
+from cdb_rest.parsing.parameters import parse_number, parse_time
 from cdb_rest.rules.errors import ChangeNotFoundError, GlobalTagNotFoundError, NotFoundError, quoted
 
 
@@ -54,13 +54,31 @@ CHANGES = Browser(
     newest_first=True,
 )
 
+PARAMETERS = [
+    OpenApiParameter("payload_type", str, description="Only changes of this payload type, by name."),
+    OpenApiParameter("since", str, description="Only changes at this time or later."),
+    OpenApiParameter("until", str, description="Only changes before this time."),
+]
+
+
+def select_changes(parameters: Mapping[str, str], changes: QuerySet[GlobalTagChange]) -> QuerySet[GlobalTagChange]:
+    """The changes that `PARAMETERS` select. Raises `InvalidInputError` for a time that is none."""
+    if parameters.get("payload_type"):
+        changes = of_payload_type(changes, parameters["payload_type"])
+    if parameters.get("since"):
+        changes = changes.filter(created__gte=parse_time("since", parameters["since"]))
+    if parameters.get("until"):
+        changes = changes.filter(created__lt=parse_time("until", parameters["until"]))
+    return changes
+
+
 TAG = in_path("name", "Name of the global tag.", "tiny")
 
 
 class ChangeListView(StrictView):
     """The changes of a global tag, newest first, page by page."""
 
-    query = CHANGES.parameters()
+    query = [*CHANGES.parameters(), *PARAMETERS]
 
     @extend_schema(
         summary="List the changes of a global tag",
@@ -69,7 +87,7 @@ class ChangeListView(StrictView):
         examples=[response_example(page_of(CHANGE, 1))],
     )
     def get(self, request: Request, name: str) -> Response:
-        changes = GlobalTagChange.objects.filter(global_tag=name)
+        changes = select_changes(request.query_params, GlobalTagChange.objects.filter(global_tag=name))
         _check_existed(name)
         return Response(CHANGES.page(request.query_params, changes))
 

@@ -1,5 +1,6 @@
-"""Reverting: the contents of a global tag as they were at an earlier revision."""
+"""Reverting a global tag to an earlier revision, and undoing one of its changes."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.http import HttpResponse
@@ -11,15 +12,17 @@ from rest_framework.response import Response
 from cdb_rest.api.base.conversion import Shape
 from cdb_rest.api.base.descriptions import in_path, request_example, response_example
 from cdb_rest.api.base.views import StrictView
-from cdb_rest.api.base.writes import WRITE_PARAMETERS, is_dry_run, read_origin, respond_to_write
+from cdb_rest.api.base.writes import WRITE_PARAMETERS, WriteInput, is_dry_run, read_origin, respond_to_write
 from cdb_rest.parsing.fields import (
     Input,
     NumberField,
     TextField,
     read_body,
 )
+from cdb_rest.parsing.parameters import parse_number
 from cdb_rest.rules.names import COMMENT_LENGTH
 from cdb_rest.writes.reverting import Reversion, revert_global_tag
+from cdb_rest.writes.undoing import undo_change
 
 
 class TypeReversionDocument(Shape):
@@ -79,6 +82,15 @@ PLAN = {
 }
 
 
+class UndoResult(ReversionResult):
+    """The response to an undo, as to a reversion. `status` is the status that the tag gets, or null if that does not change."""
+
+    status = serializers.CharField(allow_null=True)
+
+
+TAG = in_path("name", "Name of the global tag.", "tiny")
+
+
 class GlobalTagRevertView(StrictView):
     """Give a global tag the payload lists and IOVs that it had at an earlier revision. This is one new change.
 
@@ -93,7 +105,7 @@ class GlobalTagRevertView(StrictView):
 
     @extend_schema(
         summary="Revert a global tag to a revision",
-        parameters=[in_path("name", "Name of the global tag.", "tiny"), *WRITE_PARAMETERS],
+        parameters=[TAG, *WRITE_PARAMETERS],
         request=RevertInput,
         responses=ReversionResult,
         examples=[request_example(REQUEST), response_example(PLAN)],
@@ -102,11 +114,54 @@ class GlobalTagRevertView(StrictView):
         values, origin = read_body(request, RevertInput), read_origin(request)
         revision, dry_run = values["revision"], is_dry_run(request)
 
-        def revert() -> dict[str, Any]:
-            reversion = revert_global_tag(name=name, revision=revision, dry_run=dry_run, origin=origin)
-            return _document(reversion, dry_run=dry_run)
+        def revert() -> Reversion:
+            return revert_global_tag(name=name, revision=revision, dry_run=dry_run, origin=origin)
 
-        return Response(revert()) if dry_run else respond_to_write(request, revert)
+        return _respond(request, revert)
+
+
+class ChangeUndoView(StrictView):
+    """Undo one change of a global tag, and leave the later ones. This is one new change.
+
+    Rows and payload lists that the change removed come back, and those that it added leave the tag. What later changes made
+    valid stays. If nothing of the change is left, nothing changes. With `dry_run`, the changes are returned and nothing changes.
+
+    The response is 409 with the code `undo_conflict` if later changes stand in the way, which it names, or if the change created
+    or deleted the tag. The status of the tag decides as for an insertion, or as for a removal where a payload would not be
+    valid any more.
+    """
+
+    query = WRITE_PARAMETERS[:1]
+
+    @extend_schema(
+        summary="Undo a change of a global tag",
+        parameters=[TAG, in_path("revision", "Revision of the tag after the change.", 2), *WRITE_PARAMETERS],
+        request=WriteInput,
+        responses=UndoResult,
+        examples=[
+            request_example({"comment": "The new gains were wrong", "dry_run": True}),
+            response_example(PLAN | {"status": None}),
+        ],
+    )
+    def post(self, request: Request, name: str, revision: str) -> HttpResponse:
+        if request.data:
+            read_body(request, WriteInput)
+        number, origin = parse_number("revision", revision), read_origin(request)
+
+        def undo() -> Reversion:
+            return undo_change(name=name, revision=number, dry_run=is_dry_run(request), origin=origin)
+
+        return _respond(request, undo, with_status=True)
+
+
+def _respond(request: Request, service: Callable[[], Reversion], *, with_status: bool = False) -> HttpResponse:
+    dry_run = is_dry_run(request)
+
+    def make() -> dict[str, Any]:
+        found = service()
+        return _document(found, dry_run=dry_run) | ({"status": found.status} if with_status else {})
+
+    return Response(make()) if dry_run else respond_to_write(request, make)
 
 
 def _document(reversion: Reversion, *, dry_run: bool) -> dict[str, Any]:
@@ -120,7 +175,7 @@ def _document(reversion: Reversion, *, dry_run: bool) -> dict[str, Any]:
     return {
         "detail": f"Dry run, nothing was changed: {summary}" if dry_run else summary[0].upper() + summary[1:],
         "dry_run": dry_run,
-        "changed": bool(types),
+        "changed": bool(types or reversion.status),
         "revision": reversion.revision,
         "payload_types": [
             {

@@ -5,8 +5,16 @@ from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any
 
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
 from cdb_rest.history.contents import TagList, lists_at, stream_rows
-from cdb_rest.models import PAYLOAD_COLUMNS, ChangeAction, GlobalTagChange
+from cdb_rest.models import (
+    PAYLOAD_COLUMNS,
+    ChangeAction,
+    GlobalTagChange,
+    PayloadListMembership,
+    PayloadListVersion,
+)
 from cdb_rest.models.payload_iov import load_statement
 from cdb_rest.rules.errors import RevisionPrunedError
 
@@ -31,17 +39,7 @@ def read_change(
 
     Raises `RevisionPrunedError` if the rows before or after the change are no longer stored.
     """
-    previous = (
-        GlobalTagChange.objects.filter(global_tag=change.global_tag, revision__lt=change.revision)
-        .order_by("-revision")
-        .first()
-    )
-    if previous is not None and previous.tag_id != change.tag_id:
-        previous = None
-    if not change.has_history or not (previous is None or previous.has_history) or change.tag_id is None:
-        raise RevisionPrunedError(
-            f"What change {change.revision} of global tag {change.global_tag} removed and added is no longer stored."
-        )
+    previous = previous_change(change)
     before: dict[str, Any] = {}
     after: dict[str, Any] = dict(change.source or {})
     if change.action == ChangeAction.DESCRIBE:
@@ -50,13 +48,44 @@ def read_change(
     if is_deleted or previous is None or previous.status != change.status:
         before |= {"status": previous.status} if previous else {}
         after |= {} if is_deleted else {"status": change.status}
-    was = {payload_list.id: payload_list for payload_list in lists_at(change.tag_id, change.number - 1)}
-    now = (
-        {} if is_deleted else {payload_list.id: payload_list for payload_list in lists_at(change.tag_id, change.number)}
-    )
+    was, now = ({payload_list.id: payload_list for payload_list in lists} for lists in lists_around(change))
     _add_lists(before, [payload_list for payload_list in was.values() if payload_list.id not in now])
     _add_lists(after, [payload_list for payload_list in now.values() if payload_list.id not in was])
     return before, after, _read_rows(was, now) if most is None else _first_rows(was, now, most)
+
+
+def of_payload_type(changes: QuerySet[GlobalTagChange], payload_type: str) -> QuerySet[GlobalTagChange]:
+    """Those of the changes that changed the IOVs of a payload type, or its payload list."""
+    versions = PayloadListVersion.objects.filter(
+        payload_list_id=OuterRef("payload_list_id"), number=OuterRef(OuterRef("number"))
+    )
+    members = PayloadListMembership.objects.filter(payload_type=payload_type, tag_id=OuterRef("tag_id"))
+    number = OuterRef("number")
+    return changes.filter(Exists(members.filter(Q(added_in=number) | Q(removed_in=number) | Exists(versions))))
+
+
+def previous_change(change: GlobalTagChange) -> GlobalTagChange | None:
+    """The change of the tag before this one, None for its first one.
+
+    Raises `RevisionPrunedError` if the contents before or after the change are no longer stored.
+    """
+    earlier = GlobalTagChange.objects.filter(global_tag=change.global_tag, revision__lt=change.revision)
+    previous = earlier.order_by("-revision").first()
+    if previous is not None and previous.tag_id != change.tag_id:
+        previous = None
+    if not change.has_history or not (previous is None or previous.has_history) or change.tag_id is None:
+        raise RevisionPrunedError(
+            f"What change {change.revision} of global tag {change.global_tag} removed and added is no longer stored."
+        )
+    return previous
+
+
+def lists_around(change: GlobalTagChange) -> tuple[list[TagList], list[TagList]]:
+    """The payload lists of the tag before and after a change."""
+    if change.tag_id is None:
+        return [], []
+    after = [] if change.action == ChangeAction.DELETE else lists_at(change.tag_id, change.number)
+    return lists_at(change.tag_id, change.number - 1), after
 
 
 def _add_lists(side: dict[str, Any], lists: list[TagList]) -> None:

@@ -145,10 +145,11 @@ def parse_as_of(parameters: Mapping[str, str], names: tuple[str, str] = ("rev", 
         raise invalid_field(names[1], f"{names[0]} and {names[1]} must not be given together.")
     if revision is not None:
         return AsOf(revision=parse_number(names[0], revision))
-    return None if time is None else AsOf(time=_parse_time(names[1], time))
+    return None if time is None else AsOf(time=parse_time(names[1], time))
 
 
-def _parse_time(name: str, text: str) -> datetime:
+def parse_time(name: str, text: str) -> datetime:
+    """A time in UTC. Without a time zone, it is in UTC. Raises `InvalidInputError`."""
     try:
         # A plus sign that was not encoded arrives as a space.
         found = datetime.fromisoformat(UNENCODED_PLUS.sub(r"+\1", text))

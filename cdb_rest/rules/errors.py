@@ -241,6 +241,13 @@ class TagChangedError(CdbError, status=409, code="global_tag_changed"):
     """The global tag has changed since the revision for which the write was planned. Nothing was stored."""
 
 
+class UndoConflictError(CdbError, status=409, code="undo_conflict"):
+    """The change cannot be undone: later changes stand in the way, which the message names, or it is of another kind.
+
+    Nothing was stored.
+    """
+
+
 class DatabaseUnavailableError(CdbError, status=504, code="database_unavailable"):
     """The database cannot be reached, does not respond in time or has no space left; try again later.
 

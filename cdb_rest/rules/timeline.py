@@ -276,29 +276,6 @@ def _apply(cut: Cut[TimelineRow[IOV]]) -> list[TimelineRow[IOV]]:
     return [row, *(TimelineRow(row.iov, interval, is_rest=True) for interval in cut.rest[1:])]
 
 
-def first_difference(
-    before: Sequence[AnyRow], after: Sequence[AnyRow], is_same: Callable[[AnyRow, AnyRow], bool]
-) -> Moment | None:
-    """The first moment at which one of two lists of rows, ordered by start, has no valid row or a row that is not the same.
-
-    None if there is no such moment.
-    """
-    sides = [_visible_ends(before), _visible_ends(after)]
-    moments = sorted({moment for side in sides for row, until in side for moment in (row.interval.start, until)})
-    places = [0, 0]
-    for moment in moments:
-        valid = []
-        for number, side in enumerate(sides):
-            while places[number] < len(side) and side[places[number]][1] <= moment:
-                places[number] += 1
-            row = side[places[number]][0] if places[number] < len(side) else None
-            valid.append(row if row is not None and row.interval.start <= moment else None)
-        one, other = valid
-        if (one is None) != (other is None) or (one is not None and other is not None and not is_same(one, other)):
-            return moment
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class Superseded(Generic[Key]):
     """An area that a row had before a change, from `since` up to `until` (None: to the end of time).

@@ -1,18 +1,18 @@
 """Write service that reverts a global tag to an earlier revision."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.db.models import Q
 from django.db.models.functions import Now
 
 from cdb_rest.history.contents import TagList, iovs_of, past_lists
-from cdb_rest.models import ChangeAction, GlobalTag, PayloadList, PayloadType
+from cdb_rest.models import ChangeAction, GlobalTag, PayloadIOV, PayloadList, PayloadType
 from cdb_rest.models.payload_iov import payload_of
 from cdb_rest.rules.access import BY_THE_SYSTEM, All, Origin, Role
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.status import Action, check_permitted
-from cdb_rest.rules.timeline import TimelineRow, first_difference
+from cdb_rest.rules.undoing import ListRow, first_difference
 from cdb_rest.writes.change_log import Changes
 from cdb_rest.writes.limits import check_closed
 from cdb_rest.writes.locks import lock_global_tag, lock_past
@@ -44,11 +44,13 @@ class TypeReversion:
 class Reversion:
     """The result of a reversion: the changes for the payload types that differed, ordered by the name of the type.
 
-    `revision` is the new revision of the tag, None if nothing differed, and after a dry run.
+    `revision` is the new revision of the tag, None if nothing differed, and after a dry run. `status` is the one that the tag
+    gets, None if that does not change.
     """
 
     revision: int | None
     types: list[TypeReversion]
+    status: str | None = None
 
 
 @write
@@ -70,21 +72,20 @@ def revert_global_tag(*, name: str, revision: int, dry_run: bool = False, origin
     lists = past_lists(lock_past(name, AsOf(revision=revision)))
     changes = Changes()
     types = []
-    for pair in _lock_pairs(tag, lists):
+    for pair in lock_pairs(tag, lists):
         # Planned and applied one after the other, because the rows of one list are many already.
-        plan = _plan(pair)
+        plan = plan_type(pair)
         if plan is None:
             continue
         check_permitted(tag=tag.name, status=tag.status.name, action=Action.REVERT)
-        if tag.closed is not None:
-            plan.check_closed(tag)
+        plan.check_closed(tag)
         types.append(plan.report() if dry_run else plan.apply(tag, changes))
     revisions = {} if dry_run else changes.record(ChangeAction.REVERT, origin)
     return Reversion(revisions.get(tag.name), types)
 
 
 @dataclass(frozen=True)
-class _Pair:
+class TypePair:
     """The payload list that the tag has now, and the one that it had then, of one payload type; None for none.
 
     `target` is the list of then as it is now, None if it is deleted or attached to another tag.
@@ -96,7 +97,7 @@ class _Pair:
     target: PayloadList | None
 
 
-def _lock_pairs(tag: GlobalTag, lists: Sequence[TagList]) -> list[_Pair]:
+def lock_pairs(tag: GlobalTag, lists: Sequence[TagList]) -> list[TypePair]:
     """The lists of now and then by payload type, locked, except those of other tags."""
     ids = [payload_list.id for payload_list in lists]
     found = PayloadList.objects.filter(Q(global_tag=tag) | Q(id__in=ids, global_tag=None)).order_by("id")
@@ -113,12 +114,17 @@ def _lock_pairs(tag: GlobalTag, lists: Sequence[TagList]) -> list[_Pair]:
         if payload_list.global_tag_id == tag.id
     }
     return [
-        _Pair(kind, present.get(kind), past.get(kind), locked.get(past[kind].id) if kind in past else None)
+        TypePair(kind, present.get(kind), past.get(kind), locked.get(past[kind].id) if kind in past else None)
         for kind in sorted(past.keys() | present.keys())
     ]
 
 
-def _plan(pair: _Pair) -> "_Plan | None":
+def list_rows(iovs: Iterable[PayloadIOV]) -> list[ListRow]:
+    """Rows of a payload list for the functions of `cdb_rest.rules.undoing`."""
+    return [ListRow(interval_of(iov), tuple(payload_of(iov).values()), iov) for iov in iovs]
+
+
+def plan_type(pair: TypePair) -> "TypePlan | None":
     """The change for a payload type, None if there is none. The rows of an unchanged list are not read."""
     past, present, target = pair.past, pair.present, pair.target
     # A list of then that cannot come back may have been replaced already, by an earlier reversion.
@@ -127,7 +133,7 @@ def _plan(pair: _Pair) -> "_Plan | None":
     rows = None
     if past is not None and (target is None or target.version != past.version):
         rows = _past_rows(target, past)
-    plan = _Plan(pair, rows)
+    plan = TypePlan(pair, rows)
     return plan if plan.replaces or (rows is not None and rows.differ) else None
 
 
@@ -139,10 +145,10 @@ def _past_rows(target: PayloadList | None, past: TagList) -> Replacement:
 
 
 @dataclass(frozen=True)
-class _Plan:
+class TypePlan:
     """The change for a payload type. `rows` are those of then, None if the target has them or if there was no list."""
 
-    pair: _Pair
+    pair: TypePair
     rows: Replacement | None
 
     @property
@@ -150,19 +156,19 @@ class _Plan:
         """Whether the list of the tag changes, and not only the rows of the list."""
         return self.pair.present is None or self.pair.present is not self.pair.target
 
-    def check_closed(self, tag: GlobalTag) -> None:
-        """Raise `TagLimitError` if something else would be valid at a moment before `closed_until` of the tag."""
+    def contents(self) -> tuple[list[ListRow], list[ListRow]]:
+        """The rows of this payload type that the tag has now, and those that it gets."""
         present, target = self.pair.present, self.pair.target
         before, after = stored_rows(present) if present else [], []
         if self.rows is not None:
             after = self.rows.wanted
         elif target and self.pair.past is not None:
             after = stored_rows(target)
-        since = first_difference(
-            [TimelineRow(iov, interval_of(iov)) for iov in before],
-            [TimelineRow(iov, interval_of(iov)) for iov in after],
-            lambda one, other: payload_of(one.iov) == payload_of(other.iov),
-        )
+        return list_rows(before), list_rows(after)
+
+    def check_closed(self, tag: GlobalTag) -> None:
+        """Raise `TagLimitError` if something else would be valid at a moment before `closed_until` of the tag."""
+        since = None if tag.closed is None else first_difference(*self.contents())
         if since is not None:
             check_closed(tag, since)
 

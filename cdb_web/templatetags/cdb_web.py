@@ -102,6 +102,12 @@ def action_text(change: GlobalTagChange) -> str:
 
 
 @register.filter
+def sides(row: Mapping[str, Any]) -> list[Any]:
+    """The payloads of a difference, before and after, each None for none."""
+    return [row["a"], row["b"]]
+
+
+@register.filter
 def interval_end(interval: Interval) -> Moment:
     """The end of an interval in the wire format."""
     return interval.on_wire(Mode(settings.CDB_IOV_MODE))[1]

@@ -1,16 +1,31 @@
-"""The history of a global tag, and its single changes."""
+"""The history of a global tag, the log of all tags, and single changes."""
+
+from collections.abc import Mapping
+from typing import Any
 
 from django.core.paginator import Paginator
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 
-from cdb_rest.history.changes import read_change
-from cdb_rest.models import GlobalTag, GlobalTagChange
+from cdb_rest.analysis.contents import Contents, read_contents
+from cdb_rest.analysis.difference import Comparison
+from cdb_rest.api.changes import CHANGES, select_changes
+from cdb_rest.history.changes import lists_around, previous_change
+from cdb_rest.models import ChangeAction, GlobalTag, GlobalTagChange, PayloadType
+from cdb_rest.rules.access import Role
+from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import ChangeNotFoundError, GlobalTagNotFoundError, RevisionPrunedError, quoted
-from cdb_web.page import page, show
+from cdb_rest.writes.undoing import INSTEAD
+from cdb_web import inputs
+from cdb_web.lanes import EVERYTHING
+from cdb_web.net_effect import net_effect
+from cdb_web.page import or_default, page, show
+from cdb_web.permissions import may
 
 PAGE_SIZE = 50
-# Rows of each side of a change.
-MAX_ROWS = 200
+FILTERS = ("action", "payload_type", "actor", "since", "until", "search")
+# Changes that made or deleted a whole tag, which has no state before or after.
+WHOLE = (ChangeAction.CREATE, ChangeAction.CLONE, ChangeAction.SEED, ChangeAction.ADOPT, ChangeAction.DELETE)
 
 
 @page
@@ -19,40 +34,78 @@ def history(request: HttpRequest, name: str) -> HttpResponse:
     changes = GlobalTagChange.objects.filter(global_tag=name).order_by("-revision")
     if not changes.exists() and not GlobalTag.objects.filter(name=name).exists():
         raise GlobalTagNotFoundError(name)
-    return show(
-        request,
-        "history.html",
-        {
-            "name": name,
-            "page": Paginator(changes, PAGE_SIZE).get_page(request.GET.get("page")),
-            "is_new": "new" in request.GET,
-        },
-    )
+    return _list(request, "history.html", changes, {"name": name, "is_new": "new" in request.GET})
+
+
+@page
+def log(request: HttpRequest) -> HttpResponse:
+    """The changes of all tags, newest first, page by page."""
+    changes = GlobalTagChange.objects.order_by("-number", "-id")
+    tag = inputs.text(request.GET, "tag")
+    return _list(request, "log.html", changes.filter(global_tag=tag) if tag else changes, {"tag": tag})
+
+
+def _list(
+    request: HttpRequest, template: str, changes: QuerySet[GlobalTagChange], values: dict[str, Any]
+) -> HttpResponse:
+    fields = {name: inputs.text(request.GET, name) for name in FILTERS}
+
+    def select(query: Mapping[str, str]) -> dict[str, Any]:
+        chosen = fields if query else {}
+        found = CHANGES.select(chosen, select_changes(chosen, changes))
+        return {"page": Paginator(found, PAGE_SIZE).get_page(query.get("page"))}
+
+    more, status = or_default(request.GET, select)
+    fixed = {
+        "filters": fields,
+        "is_filtered": any(fields.values()),
+        "actions": ChangeAction.choices,
+        "types": PayloadType.objects.order_by("name").values_list("name", flat=True),
+    }
+    return show(request, template, fixed | values | more, status=status)
 
 
 @page
 def change(request: HttpRequest, name: str, revision: int) -> HttpResponse:
-    """One change: who, when, why, and what it removed and added."""
+    """One change: who, when, why, and what was valid before and after it."""
     found = GlobalTagChange.objects.filter(global_tag=name, revision=revision).first()
     if found is None:
         raise ChangeNotFoundError(described=f"of global tag {quoted(name)} with revision {revision}")
     later = GlobalTagChange.objects.filter(global_tag=name, revision__gt=revision)
+    exists = found.tag_id is not None and GlobalTag.objects.filter(id=found.tag_id).exists()
     values: dict[str, object] = {
         "name": name,
         "change": found,
-        "max_rows": MAX_ROWS,
         "is_newest": not later.exists(),
         "is_new": "new" in request.GET,
+        "is_whole": found.action in WHOLE,
+        "may_undo": exists and found.action not in INSTEAD and may(request, Role.CONTRIBUTOR, name),
     }
     try:
-        before, after, groups = read_change(found, MAX_ROWS)
+        values |= _effect(found)
     except RevisionPrunedError as error:
         values["pruned"] = str(error)
-    else:
-        rows = {side: list(group) for side, group in groups}
-        values["sides"] = [
-            # A template would take a payload type of the name items for the method.
-            (title, found_in, list(found_in.get("payload_lists", {}).items()), rows.get(side, []))
-            for title, side, found_in in (("Removed", "before", before), ("Added", "after", after))
-        ]
     return show(request, "change.html", values)
+
+
+def _effect(found: GlobalTagChange) -> dict[str, object]:
+    """What the change did to the status, to the payload lists, and to what is valid. Raises `RevisionPrunedError`."""
+    previous = previous_change(found)
+    before, after = ({one.payload_type: one.name for one in lists} for lists in lists_around(found))
+    lists = [
+        (payload_type, before.get(payload_type), after.get(payload_type))
+        for payload_type in sorted({*before, *after})
+        if before.get(payload_type) != after.get(payload_type)
+    ]
+    was = previous.status if previous is not None else None
+    statuses = (was, found.status) if found.status != was and found.action != ChangeAction.DELETE else None
+    if found.action in WHOLE:
+        return {"lists": lists if len(lists) <= 50 else [], "statuses": statuses}
+    return {"lists": lists, "statuses": statuses} | net_effect(
+        Comparison(_contents(previous), _contents(found), EVERYTHING)
+    )
+
+
+def _contents(found: GlobalTagChange | None) -> Contents:
+    """The contents of the tag after a change."""
+    return read_contents([] if found is None else [(found.global_tag, AsOf(revision=found.revision))])

@@ -1,34 +1,30 @@
-"""The forms that clone, describe or delete a global tag, change its status or limits, and revert it."""
+"""The forms that clone, describe or delete a global tag, and change its status or limits."""
 
 from contextlib import suppress
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from cdb_rest.api.descriptions import GlobalTagDescriptionInput
 from cdb_rest.api.global_tags import NameInput
-from cdb_rest.models import GlobalTag, GlobalTagChange, GlobalTagStatus
+from cdb_rest.models import GlobalTag, GlobalTagStatus
 from cdb_rest.parsing.fields import read_value
 from cdb_rest.parsing.parameters import parse_number
 from cdb_rest.rules.access import All, Role
 from cdb_rest.rules.errors import (
     CdbError,
-    ChangeNotFoundError,
     InvalidInputError,
     StatusNotFoundError,
-    TagChangedError,
-    quoted,
 )
 from cdb_rest.rules.status import Status, check_status_change, role_for_status
 from cdb_rest.writes.descriptions import describe_global_tag
 from cdb_rest.writes.global_tags import change_status, clone_global_tag, delete_global_tag
 from cdb_rest.writes.limits import set_limits
-from cdb_rest.writes.reverting import revert_global_tag
 from cdb_web import inputs
-from cdb_web.page import form_page, problem_of, show, store_or_show
+from cdb_web.page import form_page, store_or_show
 from cdb_web.permissions import may
-from cdb_web.writes import as_previewed, check_confirmed, dry_run_origin, find_tag, newest_revision, origin_of
+from cdb_web.writes import check_confirmed, find_tag, origin_of
 
 
 @form_page
@@ -89,41 +85,3 @@ def _next_statuses(request: HttpRequest, tag: GlobalTag) -> list[str]:
                 check_status_change(tag=tag.name, old=tag.status.name, new=name)
                 found.append(name)
     return found
-
-
-@form_page
-def revert(request: HttpRequest, name: str, revision: int) -> HttpResponse:
-    """A form that reverts a tag to a revision. The first POST shows what would change; the second one stores it."""
-    if not GlobalTagChange.objects.filter(global_tag=name, revision=revision).exists():
-        raise ChangeNotFoundError(described=f"of global tag {quoted(name)} with revision {revision}")
-    values: dict[str, object] = {"name": name, "revision": revision, "values": request.POST}
-    if request.method != "POST":
-        return show(request, "revert.html", values)
-    try:
-        if "planned" in request.POST:
-            try:
-                return _revert(request, name, revision)
-            except (InvalidInputError, TagChangedError) as error:
-                # With the preview again.
-                problem, status = problem_of(error)
-                return show(request, "revert.html", values | _plan(request, name, revision) | problem, status=status)
-        return show(request, "revert.html", values | _plan(request, name, revision))
-    except CdbError as error:
-        problem, status = problem_of(error)
-        return show(request, "revert.html", values | problem, status=status)
-
-
-def _plan(request: HttpRequest, name: str, revision: int) -> dict[str, object]:
-    # The revision is read first: if the tag changes now, the second POST is refused.
-    planned = newest_revision(name)
-    plan = revert_global_tag(name=name, revision=revision, dry_run=True, origin=dry_run_origin(request))
-    return {"plan": plan.types, "planned": planned}
-
-
-def _revert(request: HttpRequest, name: str, revision: int) -> HttpResponse:
-    check_confirmed(request, name)
-    origin = origin_of(request)
-    found = as_previewed(request, name, lambda: revert_global_tag(name=name, revision=revision, origin=origin))
-    if found.revision is None:
-        return HttpResponseRedirect(reverse("web:history", args=[name]), status=303)
-    return HttpResponseRedirect(reverse("web:change", args=[name, found.revision]) + "?new", status=303)

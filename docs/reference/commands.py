@@ -53,6 +53,7 @@ GUIDES = {
     "explain_lookup": "[Compare the lookup strategies](requests.md#compare-the-lookup-strategies)",
     "strategy_indexes": "[Compare the lookup strategies](requests.md#compare-the-lookup-strategies)",
     "clear_iovs": "[Clearing an interval](api.md#clearing-an-interval)",
+    "undo_change": "[Undoing a change](api.md#undoing-a-change)",
     "detached_iovs": "[Write](web-pages.md#write)",
     "import_iovs": "[Move tags between databases](web-pages.md#move-tags-between-databases)",
     "export_nopayloaddb": "[Move from nopayloaddb](adopt.md#7-going-back)",

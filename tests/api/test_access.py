@@ -29,6 +29,7 @@ WRITES = {
     "freeze": (Role.PUBLISHER, lambda tag, ids: ("PUT", f"gt_change_status/{tag}/frozen", None)),
     "delete": (Role.MANAGER, lambda tag, ids: ("DELETE", f"deleteGlobalTag/{tag}", None)),
     "revert": (Role.MANAGER, lambda tag, ids: ("POST", f"global-tags/{tag}/revert", {"revision": 1})),
+    "undo a change": (Role.MANAGER, lambda tag, ids: ("POST", f"global-tags/{tag}/changes/2/undo", None)),
     "attach a list": (
         Role.CONTRIBUTOR,
         lambda tag, ids: ("PUT", "pl_attach", {"global_tag": tag, "payload_list": "New detached"}),

@@ -26,6 +26,7 @@ NEEDS = {
     "DELETE payload-types/{name}/delete": "POST payload-types",
     "DELETE payload-lists/{name}/delete": "POST payload-lists",
     "POST global-tags/{name}/revert": "POST payload-iovs/bulk",
+    "POST global-tags/{name}/changes/{revision}/undo": "POST payload-iovs/bulk",
 }
 # What a request needs besides the parameters that are always required.
 QUERIES = {"GET payload-iovs/uses": "checksum=1"}

@@ -31,6 +31,7 @@ REQUESTS = [
     ("POST", "global-tags/run24/import", [{"payload_type": "Gain", "payload_url": "x", "since": 7}]),
     ("PUT", "global-tags/run24/description", {"author": "me", "description": "new"}),
     ("PUT", "payload-types/Gain/description", {"description": "new"}),
+    ("POST", "global-tags/run24/changes/2/undo", {}),
     ("PUT", "global-tags/run24/limits", {"closed_until": [5, 0], "largest_major": 99}),
     ("POST", "payload-iovs/clear", INSERTION_PLACE | {"since": [5, 0], "until": [7, "end"], "reason": "why"}),
 ]

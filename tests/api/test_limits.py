@@ -149,6 +149,7 @@ EXCEEDING = {
     "delete": ("DELETE", "deletePayloadIOV/tag/Gain/2/0", None),
     "replace a list": ("PUT", "pl_attach", {"global_tag": "tag", "payload_list": "{other}"}),
     "revert": ("POST", "global-tags/tag/revert", {"revision": 1}),
+    "undo": ("POST", "global-tags/tag/changes/3/undo", None),
 }
 WITHIN = {
     "an end at the limit": ("POST", "payload-iovs/insert", body(payload_url="x", since=[9, 0], until=[100, 0])),

@@ -1,9 +1,11 @@
-"""POST global-tags/<name>/revert: the request, the response, and what reads see afterwards."""
+"""Reverting a tag and undoing a change: the request, the response, what reads see afterwards, roles, the command."""
 
 import pytest
+from django.core.management import CommandError, call_command
 
 from cdb_rest.models import GlobalTagChange
-from tests.api.helpers import insert
+from cdb_rest.rules.access import Role
+from tests.api.helpers import body, insert, rows
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PATH = "global-tags/tag/revert"
@@ -69,8 +71,8 @@ def test_the_body_is_strict(api, changed):
         assert api.post(PATH, {"revision": wrong}).error(400, "invalid_input")["revision"]
     assert api.post(PATH, {"revision": changed, "dry_run": "perhaps"}).error(400, "invalid_input")["dry_run"]
     assert api.post(PATH, {"revision": changed, "comment": "x" * 1001}).error(400, "invalid_input")["comment"]
-    for body in ([], 5, None, "x"):
-        api.post(PATH, body).error(400)
+    for wrong in ([], 5, None, "x"):
+        api.post(PATH, wrong).error(400)
     api.post(f"{PATH}?dryrun=1", {"revision": changed}).error(400, "unknown_parameter")
     assert api.post(f"{PATH}?dry_run=1", {"revision": changed}).ok()["dry_run"] is True
     assert answers(api) == before
@@ -89,3 +91,93 @@ def test_a_key_that_was_used_for_another_tag_is_refused(api, changed):
     api.post("cloneGlobalTag/tag/copy").ok()
     api.post(PATH, {"revision": 1}, **key).ok()
     api.post("global-tags/copy/revert", {"revision": 1}, **key).error(409, "idempotency_key_reused")
+
+
+def undo(api, revision, **members):
+    return api.post(f"global-tags/tag/changes/{revision}/undo", members or None)
+
+
+def place(api, url, since, until, **headers):
+    """Insert a payload; returns the new revision of the tag."""
+    row = body(payload_url=url, checksum="", since=[since, 0], until=until if until == "open" else [until, 0])
+    return api.post("payload-iovs/insert", row, **headers).ok()["revisions"]["tag"]
+
+
+def urls(api):
+    """The payload in each of the first major numbers."""
+    paths = [f"payloadiovs/?gtName=tag&majorIOV={major}&minorIOV=0&strict=1" for major in range(1, 8)]
+    return [[row[1] for row in api.get(path).ok()] for path in paths]
+
+
+def test_an_undone_insertion_leaves_the_later_ones(api, tag):
+    """Each insertion cuts the open IOV of the tag, also what the first one left of it."""
+    mistake = place(api, "mistake", 3, 4)
+    place(api, "before", 2, 3)
+    place(api, "after", 4, 5)
+    known = urls(api)
+    assert undo(api, mistake, dry_run=True).ok()["changed"] is True and urls(api) == known
+    done = undo(api, mistake, comment="wrong gains").ok()
+    assert urls(api) == [["first"], ["before"], ["first"], ["after"], ["first"], ["first"], ["first"]]
+    change = api.get(f"global-tags/tag/changes/{done['revision']}").ok()
+    assert (change["action"], change["comment"], change["after"]["undone"]) == (
+        "revert",
+        "wrong gains",
+        {"revision": mistake},
+    )
+    assert undo(api, done["revision"]).ok()["changed"] is True and urls(api) == known
+
+
+def test_what_stands_in_the_way_is_named(api, tag):
+    mistake = place(api, "mistake", 3, 6)
+    later = place(api, "later", 4, 5)
+    before = rows(api)
+    detail = undo(api, mistake).error(409, "undo_conflict")["detail"]
+    assert f"Gain has later at (4, 0) since revision {later} (insert by " in detail and rows(api) == before
+    undo(api, later).ok()
+    undo(api, mistake).ok()
+    assert urls(api) == [["first"]] * 7
+    assert "Delete the tag instead" in undo(api, 1).error(409, "undo_conflict")["detail"]
+    undo(api, 99).error(404, "change_not_found")
+
+
+def test_status_and_roles_are_those_of_an_insertion_or_a_removal(api, tag, closed, login):
+    manager, contributor = login(Role.MANAGER), login(Role.CONTRIBUTOR)
+    replaced = place(api, "replaced", 3, 4, **contributor)
+    cleared = {"global_tag": "tag", "payload_type": "Gain", "since": [5, 0], "until": [6, 0], "reason": "off"}
+    cleared = api.post("payload-iovs/clear", cleared, **manager).ok()["revision"]
+    added = place(api, "added", 5, 6, **contributor)
+    path = "global-tags/tag/changes/{}/undo"
+    # Afterwards no payload would be valid where one is valid now.
+    api.post(path.format(added), **contributor).error(403, "not_permitted")
+    api.post(path.format(added), **manager).ok()
+    api.post(path.format(replaced), **contributor).ok()
+    api.put("gt_change_status/tag/locked", **manager).ok()
+    api.post(path.format(cleared), **contributor).error(403, "not_permitted")
+    undone = api.post(path.format(cleared), **manager).ok()["revision"]
+    assert urls(api) == [["first"]] * 7
+    locked = GlobalTagChange.objects.get(action="status").revision
+    api.post(path.format(undone), **manager).error(409, "global_tag_locked")
+    assert api.post(path.format(locked), **manager).ok()["status"] == "unlocked"
+
+
+def test_a_list_that_was_replaced_comes_back_if_the_other_one_is_as_it_was(api, tag):
+    name = api.post("pl", {"payload_type": "Gain"}).ok()["name"]
+    api.put("pl_attach", {"global_tag": "tag", "payload_list": name}).ok()
+    replaced = GlobalTagChange.objects.latest("number").revision
+    later = place(api, "later", 4, 5)
+    assert (
+        f"has another payload list since revision {later}" in undo(api, replaced).error(409, "undo_conflict")["detail"]
+    )
+    undo(api, later).ok()
+    [one] = undo(api, replaced).ok()["payload_types"]
+    assert one["list_detached"] == name and urls(api) == [["first"]] * 7
+
+
+def test_the_command_undoes_a_change(api, tag, capsys):
+    mistake = place(api, "mistake", 3, 6)
+    call_command("undo_change", "tag", mistake, "--dry-run")
+    assert "Would undo" in capsys.readouterr().out and ["mistake"] in urls(api)
+    call_command("undo_change", "tag", mistake, "--comment", "wrong gains")
+    assert "IOVs removed: 3, added: 1" in capsys.readouterr().out and urls(api) == [["first"]] * 7
+    with pytest.raises(CommandError, match="Delete the tag instead"):
+        call_command("undo_change", "tag", 1)

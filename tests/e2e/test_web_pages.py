@@ -35,6 +35,8 @@ PAGES = [
     "/detached",
     "/tags/patch/lists/Pixel_Alignment/delete",
     "/tags/patch/revert/1",
+    "/tags/patch/undo/2",
+    "/log",
     "/find?q=pixel",
     "/login",
     "/access",

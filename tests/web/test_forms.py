@@ -296,7 +296,29 @@ def test_a_tag_is_reverted_after_a_preview(forms, api, tag):
     assert "has changed since" in forms.send(path, page, hidden | {"confirm": "tag"}, 409).content.decode()
 
 
-@pytest.mark.parametrize("path", [INSERT, "/tags/tag/manage", "/tags/tag/revert/1"])
+def test_a_change_is_undone_after_a_preview_of_its_net_effect(forms, api, tag):
+    before = rows()
+    insert(api, "mistake", [4, 0])
+    revision = GlobalTagChange.objects.latest("number").revision
+    change = forms.open(f"/tags/tag/history/{revision}")
+    path = f"/tags/tag/undo/{revision}"
+    # The button of the page of the change leads to the preview.
+    page = forms.send(path, change, {}, 200).content.decode()
+    for shown, order in ((change, ["first", "mistake"]), (page, ["mistake", "first"])):
+        assert re.findall("<code>(first|mistake)</code>", shown) == order and shown.count('class="plan"') == 2
+    assert "mistake" in str(rows())
+    api.put("gt_change_status/tag/locked").ok()
+    assert "is locked" in forms.send(path, page, {}, 409).content.decode()
+    api.put("gt_change_status/tag/unlocked").ok()
+    assert "has changed since" in forms.send(path, page, hidden_of(page), 409).content.decode()
+    page, hidden = forms.preview(path, {})
+    response = forms.send(path, page, hidden | {"comment": "wrong gains"}, 303)
+    assert rows() == before and "wrong gains" in forms.open(response["Location"])
+    assert "has first at (4, 0) since revision" in forms.preview(path, {}, 409)[0]
+    assert "Delete the tag instead" in forms.preview("/tags/tag/undo/1", {}, 409)[0]
+
+
+@pytest.mark.parametrize("path", [INSERT, "/tags/tag/manage", "/tags/tag/revert/1", "/tags/tag/undo/2"])
 def test_a_form_needs_its_token(forms, tag, path):
     response = forms.client.post(path, ROW)
     assert response.status_code == 403 and "reload the page" in response.content.decode()
@@ -310,7 +332,10 @@ def test_writes_need_a_role(forms, tag, settings):
     page = forms.open("/tags/tag/manage")
     forms.send("/tags/tag/manage", page, {"action": "clone", "target": "copy"}, 401)
     forms.send("/tags/tag/manage", page, {"action": "status", "status": "locked", "confirm": "tag"}, 401)
-    forms.preview("/tags/tag/revert/1", {}, 401)
+    for path in ("/tags/tag/revert/1", "/tags/tag/undo/2"):
+        forms.send(path, page, {}, 401)
+        assert '<button type="submit">Preview' not in forms.open(path)
+    assert "Undo this change" not in forms.open("/tags/tag/history/2")
     # The pages have no form, but a request may be sent nevertheless.
     forms.send("/new", page, {"name": "mine"}, 401)
     forms.send("/new", page, {"name": "Mine", "action": "type"}, 401)

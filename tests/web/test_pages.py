@@ -10,7 +10,7 @@ from django.core.management import call_command
 from cdb_rest.compiled.maintenance import Maintenance
 from cdb_rest.models import GlobalTag, GlobalTagChange
 from cdb_web.views import compare
-from tests.api.helpers import insert
+from tests.api.helpers import body, insert
 from tests.conftest import ServiceClient
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -37,6 +37,7 @@ def paths_of(name, payload_type, url):
         f"/types?q={kind}",
         f"/tags/{tag}/history",
         f"/tags/{tag}/history/1",
+        f"/log?tag={tag}",
         f"/tags/{tag}/coverage",
         f"/tags/{tag}/coverage?required={kind},none",
         f"/compare?a={tag}&rev_a=1",
@@ -86,6 +87,39 @@ def test_what_the_pages_say(browser, api, tag):
     assert "curl &#x27;http://testserver/api/cdb_rest/global-tags/tag/coverage?since=0,0&amp;until=9,0" in browser.get(
         "/tags/tag/coverage?since=0,0&until=9,0"
     )
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("", [4, 3, 2, 1]),
+        ("payload_type=Noise", [3]),
+        ("payload_type=Gain", [4, 2]),
+        ("action=create", [1]),
+        ("actor=nobody", []),
+        ("search=WHY", [4]),
+        ("since=2000-01-01", [4, 3, 2, 1]),
+        ("until=2000-01-01T12:00", []),
+        ("payload_type=Gain&search=why", [4]),
+    ],
+)
+def test_changes_are_found_by_payload_type_time_person_and_text(browser, api, tag, query, found):
+    api.post("pt", {"name": "Noise"}).ok()
+    insert(api, "noise", [2, 0], payload_type="Noise")
+    api.post("payload-iovs/insert", body(payload_url="later", since=[7, 0], comment="This is why")).ok()
+    for path in ("/tags/tag/history", "/log"):
+        page = browser.get(f"{path}?{query}")
+        assert [int(one) for one in re.findall(r'/tags/tag/history/(\d+)"', page)] == found
+    listed = api.get(f"global-tags/tag/changes?{query}").ok()
+    assert [one["revision"] for one in listed["results"]] == found and listed["count"] == len(found)
+
+
+def test_a_large_change_is_folded(browser, api, tag):
+    rows = [body(payload_url=f"url{major}", since=[major, 0], until=[major + 1, 0]) for major in range(2, 302)]
+    api.post("payload-iovs/insert", rows).ok()
+    page = browser.get("/tags/tag/history/3")
+    assert page.count("<code>url") == 100 and "300 intervals with other payloads" in page
+    assert re.search(r'<details class="differences">', page)
 
 
 def cells_of(page):

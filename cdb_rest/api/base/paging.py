@@ -6,6 +6,7 @@ docs/decisions/0014-libraries-considered.md says why no library does it.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from typing import TypeVar
 
 from django.db.models import Model, Q, QuerySet
 from django.http import QueryDict
@@ -20,6 +21,7 @@ from cdb_rest.rules.moment import OPEN
 
 PAGE_SIZE = 25
 LARGEST_PAGE_SIZE = 1000
+Selected = TypeVar("Selected", bound=Model)
 
 
 @dataclass(frozen=True)
@@ -72,9 +74,7 @@ class Browser:
         text = query.get("search", "").strip()
         if rows is None:
             rows = self.rows_for(selected, text) if self.rows_for and (selected or text) else self.rows()
-        rows = rows.filter(**{self.filters[name]: value for name, value in selected.items()})
-        if text:
-            rows = rows.filter(_any_contains(self.search, text))
+        rows = self.select(query, rows)
         first = (number - 1) * size
         # A search may have to read a whole table.
         with long_reads():
@@ -88,6 +88,12 @@ class Browser:
             "total_pages": max(1, -(-count // size)),
             "results": results,
         }
+
+    def select(self, query: Mapping[str, str], rows: QuerySet[Selected]) -> QuerySet[Selected]:
+        """Those of the rows that the filters and `search` of a query string select."""
+        rows = rows.filter(**{column: value for name, column in self.filters.items() if (value := query.get(name))})
+        text = query.get("search", "").strip()
+        return rows.filter(_any_contains(self.search, text)) if text else rows
 
     def _order(self, query: QueryDict) -> list[str]:
         default = next(iter(self.sort.values()))
