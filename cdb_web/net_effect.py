@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from cdb_rest.analysis.contents import Lists, interval_between
-from cdb_rest.analysis.difference import Comparison, TypeSummary, difference_lines, summaries
+from cdb_rest.analysis.difference import Comparison, difference_lines, summaries
 from cdb_rest.rules.moment import AFTER_ALL, OPEN, Interval, Moment
 from cdb_web.axis import Axis
 from cdb_web.batches import BATCH_ROWS, size_of
@@ -17,25 +17,36 @@ WIDTH = 1000
 # Payload types that are drawn and have a table, and rows of a table.
 MAX_TYPES = 20
 MAX_ROWS = 100
-NO_LANE = Lane("g" * WIDTH, "0" * WIDTH)
+# Without a payload list, no IOV starts anywhere.
+NO_LANE = Lane("o" * WIDTH, "0" * WIDTH)
 
 
-@dataclass(frozen=True)
-class TypeEffect:
-    """The effect on a payload type: the number of `differences`, the first ones as `rows` (members of JSON Lines), and lanes.
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """The lanes of a payload type before and after a change, on one axis.
 
     `removed` and `added` have a 1 for each pixel in which another payload is valid, where one is valid before or after.
+    `labels` are those of the axis as JSON, for a drawing of `width` pixels.
     """
 
     payload_type: str
-    differences: int
-    rows: list[dict[str, Any]]
-    interval: Interval
     before: Lane
     after: Lane
     removed: str
     added: str
     labels: str
+    width: int = WIDTH
+
+
+@dataclass(frozen=True, slots=True)
+class TypeEffect:
+    """The effect on a payload type: the number of `differences`, the first ones as `rows` (members of JSON Lines)."""
+
+    payload_type: str
+    differences: int
+    rows: list[dict[str, Any]]
+    interval: Interval
+    drawing: Drawing
 
 
 def net_effect(comparison: Comparison) -> dict[str, object]:
@@ -49,39 +60,39 @@ def net_effect(comparison: Comparison) -> dict[str, object]:
     for _, _, pair in comparison.pairs():
         (names if rows < BATCH_ROWS else others).append(pair.payload_type)
         rows += size_of(pair.a + pair.b)
-    compared = _only(comparison, *names)
-    found = [summary for batch in summaries(compared) for summary in batch] if names else []
-    effects = [_effect(comparison, summary) for summary in found[:MAX_TYPES]]
-    return {"effects": effects, "more_effects": found[MAX_TYPES:], "not_compared": others, "drawing_width": WIDTH}
+    found = [one for batch in summaries(_only(comparison, *names)) for one in batch] if names else []
+    effects = []
+    for one in found[:MAX_TYPES]:
+        interval, part = interval_between(one.first[0], one.last[1]), _only(comparison, one.payload_type)
+        drawing = draw(comparison, one.payload_type, interval)
+        effects.append(TypeEffect(one.payload_type, one.differences, _rows(part), interval, drawing))
+    return {"effects": effects, "more_effects": found[MAX_TYPES:], "not_compared": others}
+
+
+def draw(comparison: Comparison, payload_type: str, interval: Interval) -> Drawing:
+    """The drawing of a payload type around the interval in which it differs. Raises `django.db.Error`."""
+    part = _only(comparison, payload_type)
+    lists = [side.lists.get(payload_type, ()) for side in (part.a, part.b)]
+    axis = Axis.of(_window(interval, *lists), WIDTH)
+    before, after = (lane(side[0], axis) if side else NO_LANE for side in lists)
+    marks = differing(replace(part, window=axis.window), axis)
+    removed, added = (
+        "".join("0" if state in "go" else mark for mark, state in zip(marks, side.states, strict=True))
+        for side in (before, after)
+    )
+    return Drawing(payload_type, before, after, removed, added, json.dumps(axis.labels()))
 
 
 def _only(comparison: Comparison, *names: str) -> Comparison:
     return replace(comparison, a=comparison.a.only(names), b=comparison.b.only(names))
 
 
-def _effect(comparison: Comparison, summary: TypeSummary) -> TypeEffect:
-    part = _only(comparison, summary.payload_type)
-    lists = [side.lists.get(summary.payload_type, ()) for side in (part.a, part.b)]
-    interval = interval_between(summary.first[0], summary.last[1])
-    axis = Axis.of(_window(interval, *lists), WIDTH)
-    before, after = (lane(side[0], axis) if side else NO_LANE for side in lists)
-    marks = differing(replace(part, window=axis.window), axis)
-    removed, added = (
-        "".join("0" if state == "g" else mark for mark, state in zip(marks, side.states, strict=True))
-        for side in (before, after)
-    )
-    rows = _rows(part)
-    labels = json.dumps(axis.labels())
-    return TypeEffect(summary.payload_type, summary.differences, rows, interval, before, after, removed, added, labels)
-
-
-def _window(interval: Interval, *sides: Lists) -> Interval:
-    """The affected interval, with some space at both ends. If it is open, its end is that of the IOVs in it."""
-    start, end = interval.start, interval.end
-    if end == AFTER_ALL:
-        ends = [found.end for lists in sides if lists and (found := extent(lists, interval))]
-        end = max([start, *ends])
-    elif start.major == end.major:
+def _window(interval: Interval, before: Lists, after: Lists) -> Interval:
+    """The affected interval with some space. If it is open, or after all that was valid, it has the last starts, too."""
+    ends = [found.end for lists in (before, after) if lists and (found := extent(lists))]
+    start = min([interval.start, *ends])
+    end = max([interval.start, *ends]) if interval.end == AFTER_ALL else interval.end
+    if start.major == end.major and interval.end != AFTER_ALL:
         space = (end.minor - start.minor) // 10 + 1
         return Interval(
             Moment(start.major, max(start.minor - space, 0)), Moment(end.major, min(end.minor + space, OPEN))

@@ -3,17 +3,13 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
-import orjson
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from cdb_rest.analysis.contents import interval_between
-from cdb_rest.analysis.difference import Comparison, difference_lines, summaries
 from cdb_rest.rules.access import Origin
 from cdb_rest.rules.errors import CdbError, InvalidInputError, TagChangedError
-from cdb_rest.rules.moment import Interval
-from cdb_rest.writes.effects import SHOWN, TypeEffects
 from cdb_rest.writes.previews import preview
+from cdb_web.net_effect import net_effect
 from cdb_web.page import problem_of, show
 from cdb_web.writes import as_previewed, dry_run_origin, newest_revision, origin_of
 
@@ -25,11 +21,18 @@ class WriteService(Protocol):
 
 
 def preview_and_store(
-    request: HttpRequest, template: str, values: dict[str, Any], write: Callable[[], tuple[str, WriteService]]
+    request: HttpRequest,
+    template: str,
+    values: dict[str, Any],
+    write: Callable[[], tuple[str, WriteService]],
+    *,
+    check: Callable[[], None] = lambda: None,
 ) -> HttpResponse:
     """The page of a form. Its first POST shows what the write would change, and one with the field `planned` stores it.
 
-    `write` reads the form, and returns the name of the tag and the service. It ends with the history of the tag.
+    `write` reads the form, and returns the name of the tag and the service. `check` raises `InvalidInputError` unless the form
+    may be stored. The template gets the result of the service as `plan`, and the values of `net_effect.html`. After the write,
+    the page of the change follows, or the history if nothing changed.
     """
     values |= {"values": request.POST}
     if request.method != "POST":
@@ -39,42 +42,28 @@ def preview_and_store(
     try:
         tag, service = write()
         if "planned" in request.POST:
-            origin = origin_of(request)
             try:
+                check()
+                origin = origin_of(request)
                 as_previewed(request, tag, lambda: service(origin=origin))
-                return HttpResponseRedirect(f"{reverse('web:history', args=[tag])}?new", status=303)
+                return to_change(request, tag)
             except (InvalidInputError, TagChangedError) as error:
                 # With the preview for the present state.
                 problem, status = problem_of(error)
         # The revision is read first: if the tag changes now, the second POST is refused.
         planned, origin = newest_revision(tag), dry_run_origin(request)
-        found = preview(tag, lambda: service(origin=origin), lambda _, comparison: changes_of(comparison))
+        found = preview(
+            tag, lambda: service(origin=origin), lambda plan, comparison: {"plan": plan} | net_effect(comparison)
+        )
         return show(request, template, values | {"planned": planned} | found | problem, status=status)
     except CdbError as error:
         problem, status = problem_of(error)
         return show(request, template, values | problem, status=status)
 
 
-def changes_of(comparison: Comparison) -> dict[str, Any]:
-    """The values of `changes.html`: what differs between the states of a tag. Call it in the transaction of the preview."""
-    types = {}
-    for batch in summaries(comparison):
-        for one in batch:
-            interval = Interval(interval_between(*one.first).start, interval_between(*one.last).end)
-            types[one.payload_type] = TypeEffects(one.payload_type, interval=interval, difference_count=one.differences)
-    return {
-        "effects": list(types.values()),
-        "differences": _first_lines(comparison),
-        "difference_count": sum(one.difference_count for one in types.values()),
-    }
-
-
-def _first_lines(comparison: Comparison) -> list[dict[str, Any]]:
-    """The documents of the first `SHOWN` differences."""
-    rest, lines = b"", []
-    for chunk in difference_lines(comparison):
-        *more, rest = (rest + chunk).split(b"\n")
-        lines += more
-        if len(lines) >= SHOWN:
-            break
-    return [orjson.loads(line) for line in lines[:SHOWN]]
+def to_change(request: HttpRequest, tag: str) -> HttpResponse:
+    """The redirect to the change that was made since the preview, or to the history if nothing changed."""
+    revision = newest_revision(tag)
+    if str(revision) == request.POST.get("planned"):
+        return HttpResponseRedirect(reverse("web:history", args=[tag]), status=303)
+    return HttpResponseRedirect(reverse("web:change", args=[tag, revision]) + "?new", status=303)

@@ -40,6 +40,7 @@ INSTEAD = {
     ChangeAction.CLONE: "it created the tag. Delete the tag instead.",
     ChangeAction.SEED: "it created the contents of the tag. Delete the tag instead.",
     ChangeAction.ADOPT: "it copied the tag from another database. Revert the tag to an earlier revision, or delete it instead.",
+    ChangeAction.DESCRIBE: "it changed the author or the description of the tag. Set them again instead.",
     ChangeAction.LIMITS: "it changed the limits of the tag. Set them instead.",
     ChangeAction.RESTORE: "it records a restoration of the database, and changed nothing in the tag.",
     ChangeAction.DELETE: "it deleted the tag. Export the revision before it, and import the file into a new tag.",

@@ -9,8 +9,7 @@ from typing import Any
 
 import orjson
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
+from django.http import HttpRequest, HttpResponse
 
 from cdb_rest.analysis.difference import Comparison
 from cdb_rest.models import ChangeAction, PayloadType
@@ -27,9 +26,10 @@ from cdb_rest.writes.effects import SHOWN, Effects
 from cdb_rest.writes.imports import ImportOptions, ImportResult, import_payload_iovs
 from cdb_rest.writes.previews import preview
 from cdb_web import inputs
+from cdb_web.net_effect import MAX_TYPES, Drawing, draw
 from cdb_web.page import form_page, problem_of, show
 from cdb_web.permissions import may
-from cdb_web.plan_drawing import Drawing, draw_effects
+from cdb_web.previews import to_change
 from cdb_web.writes import as_previewed, dry_run_origin, find_tag, newest_revision, origin_of
 
 FIELDS = ("payload_type", "payload_url", "checksum", "size", "since", "until")
@@ -149,10 +149,8 @@ def _store(request: HttpRequest, values: dict[str, Any], asked: Asked) -> HttpRe
     if values["kind"] == "clear" and not origin.comment:
         raise InvalidInputError("A reason is required.")
     confirmed = request.POST.get("confirm") == "1"
-    revision = as_previewed(request, name, lambda: asked.write(origin, confirmed)).revision
-    if revision is None:
-        return HttpResponseRedirect(reverse("web:history", args=[name]), status=303)
-    return HttpResponseRedirect(reverse("web:change", args=[name, revision]) + "?new", status=303)
+    as_previewed(request, name, lambda: asked.write(origin, confirmed))
+    return to_change(request, name)
 
 
 def _preview(request: HttpRequest, name: str, asked: Asked) -> dict[str, Any]:
@@ -161,7 +159,9 @@ def _preview(request: HttpRequest, name: str, asked: Asked) -> dict[str, Any]:
 
     def inspect(found: ImportResult | Clearing, comparison: Comparison) -> tuple[Effects, set[str], list[Drawing]]:
         effects, lists = _effects(found, comparison), found.new_lists if isinstance(found, ImportResult) else []
-        return effects, {one.payload_type.name for one in lists}, draw_effects(comparison, effects.types)
+        changed = [(one.payload_type, one.interval) for one in effects.types if one.interval is not None]
+        drawings = [draw(comparison, *one) for one in changed[:MAX_TYPES]]
+        return effects, {one.payload_type.name for one in lists}, drawings
 
     effects, new_lists, drawings = preview(name, lambda: asked.write(dry_run_origin(request), True), inspect)
     differences = [(one.payload_type, difference) for one in effects.types for difference in one.differences]

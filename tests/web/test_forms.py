@@ -136,7 +136,7 @@ def drawn(page):
     found = re.findall(r'data-states="(\w+)" data-changes="\w+" data-(?:removed|added)="(\w+)"', page)
     short = [[re.sub(r"(.)\1+", r"\1", text) for text in lane] for lane in found]
     # The axis may begin before the first IOV.
-    return [(states.removeprefix("g").removeprefix("p"), marks) for states, marks in short]
+    return [(states.removeprefix("o").removeprefix("p"), marks) for states, marks in short]
 
 
 def test_the_states_before_and_after_are_drawn(forms, api, tag):
@@ -329,7 +329,6 @@ def test_writes_need_a_role(forms, tag, settings):
     settings.CDB_OPEN_WRITES = False
     before = rows()
     assert "needs the role contributor" in forms.send(INSERT, page, ROW, 401).content.decode()
-    page = forms.open("/tags/tag/manage")
     forms.send("/tags/tag/manage", page, {"action": "clone", "target": "copy"}, 401)
     forms.send("/tags/tag/manage", page, {"action": "status", "status": "locked", "confirm": "tag"}, 401)
     for path in ("/tags/tag/revert/1", "/tags/tag/undo/2"):

@@ -21,10 +21,10 @@ def forms_of(page):
 
 
 def table_of(page):
-    """The texts in the rows of the only table in the preview."""
-    part = page.partition("What changes for readers")[2]
+    """The texts in the rows of the table of the only payload type in the preview."""
+    part = page.partition('<details class="differences"')[2]
     found = re.findall(r"<tr[^>]*>(.*?)</tr>", part.partition("</table>")[0])[1:]
-    return [re.findall(r"<td>(?:<[^>]*>)*([^<]*)", row)[1:] for row in found]
+    return [re.findall(r"<td>(?:<[^>]*>)*([^<]*)", row) for row in found]
 
 
 def hidden_of(page):
@@ -83,7 +83,7 @@ def test_a_payload_list_is_attached_and_an_empty_one_deleted(forms, api, tag):
     assert not GlobalTag.objects.get().payload_iov_count
     # The empty list is deleted as that of the tag, and the other one comes back.
     page, _ = forms.preview("/tags/tag/lists/Gain/delete", {})
-    assert "For readers nothing changes" in page
+    assert "The same payloads are valid before and after." in page
     forms.send("/tags/tag/lists/Gain/delete", page, hidden_of(page), 303)
     path = reverse("web:attach_list", args=[first])
     assert first in forms.open("/detached") and first in forms.open("/detached?tag=tag&type=Gain")
