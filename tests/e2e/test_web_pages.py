@@ -77,7 +77,7 @@ def test_what_forms_and_timelines_show_is_accessible(tab, scheme):
     page.goto("/tags/patch/lists/Pixel_Alignment")
     page.get_by_text("Delete", exact=True).first.click()
     page.get_by_role("button", name="Preview the deletion").click()
-    expect(page.get_by_role("heading", name="What changes for readers")).to_be_visible()
+    expect(page.get_by_label("Before and after")).to_be_visible()
     check_accessible(page)
     page.goto("/tags/patch?against=1&at=5,500")
     loads(page, 1)
