@@ -102,7 +102,10 @@ WHERE iov.id = place.id
 -- name: next_payload_iov_ids
 -- Reserve ids for new payload IOVs.
 -- Parameters: count integer: how many.
-SELECT nextval(pg_get_serial_sequence('"PayloadIOV"', 'id')) FROM generate_series(1, %(count)s)
+-- The name of the sequence is looked up once.
+SELECT nextval(sequence.name)
+FROM (SELECT pg_get_serial_sequence('"PayloadIOV"', 'id')::regclass AS name OFFSET 0) AS sequence
+CROSS JOIN generate_series(1, %(count)s)
 
 
 -- name: insert_payload_iovs

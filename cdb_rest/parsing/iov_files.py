@@ -6,7 +6,7 @@ stops at the first breach of a limit, and after `FAULTS_NAMED` faulty rows.
 
 import csv
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import chain
@@ -70,11 +70,12 @@ def read_iov_rows(file: BinaryIO, options: Options) -> Iterator[IOVRow]:
     """
     reader = _Reader(file, options)
     faults: list[tuple[int, str]] = []
+    own, schemes = Mode(settings.CDB_IOV_MODE), settings.CDB_PAYLOAD_SCHEMES
     for count, (number, values) in enumerate(reader.records(), 1):
         if options.max_rows is not None and count > options.max_rows:
             raise TooManyRowsError(f"The file has more than {options.max_rows:,} rows; split it.")
         try:
-            row = _row(number, values, options)
+            row = _row(number, values, options.mode or own, own, schemes)
         except _FaultError as fault:
             faults.append((number, str(fault)))
             if len(faults) == FAULTS_NAMED:
@@ -218,16 +219,15 @@ def _header(line: str, number: int) -> tuple[list[str], str]:
     return names, delimiter
 
 
-def _row(number: int, values: Mapping[str, Any], options: Options) -> IOVRow:
-    """The row of a record without its empty values. Raises `_FaultError`."""
+def _row(number: int, values: Mapping[str, Any], mode: Mode, own: Mode, schemes: Collection[str]) -> IOVRow:
+    """The row of a record without its empty values. Its end is in `mode`, that of the service in `own`. Raises `_FaultError`."""
     if FAULT in values:
         raise _FaultError(values[FAULT])
     since = _moment("since", values["since"], lambda major: Moment(major, 0)) if "since" in values else None
     since = since or _pair(values, START)
     if since is None:
         raise _FaultError("The start is missing.")
-    own = Mode(settings.CDB_IOV_MODE)
-    mode = _mode(values["mode"]) if "mode" in values else options.mode or own
+    mode = _mode(values["mode"]) if "mode" in values else mode
     until, is_open = _until(values, mode)
     if until is not None:
         interval = Interval.from_wire(since, until, mode)
@@ -240,7 +240,7 @@ def _row(number: int, values: Mapping[str, Any], options: Options) -> IOVRow:
     return IOVRow(
         number=number,
         payload_type=_text(values, "payload_type", NAME_LENGTH, is_required=True),
-        payload_url=_payload_url(values),
+        payload_url=_payload_url(values, schemes),
         checksum=_text(values, "checksum", TEXT_LENGTH),
         size=_number("size", values.get("size", 0)),
         revision=_revision(values.get("revision")),
@@ -323,9 +323,9 @@ def _text(values: Mapping[str, Any], name: str, most: int, *, is_required: bool 
     return value
 
 
-def _payload_url(values: Mapping[str, Any]) -> str:
+def _payload_url(values: Mapping[str, Any], schemes: Collection[str]) -> str:
     url = values.get("payload_url")
-    if isinstance(url, str) and (fault := payload_url_fault(url, settings.CDB_PAYLOAD_SCHEMES)):
+    if isinstance(url, str) and (fault := payload_url_fault(url, schemes)):
         raise _FaultError(fault)
     return _text(values, "payload_url", TEXT_LENGTH, is_required=True)
 

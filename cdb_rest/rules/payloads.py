@@ -24,10 +24,9 @@ def payload_url_fault(url: str, more_schemes: Collection[str] = ()) -> str:
             f"The payload URL {quoted(url)} has the control character {quoted(found[0])} ({code}) at position "
             f"{found.start() + 1}."
         )
-    if ".." in re.split(r"[/\\]", unquote(url)):
+    if (".." in url or "%" in url) and ".." in re.split(r"[/\\]", unquote(url)):
         return f"The payload URL {quoted(url)} has the path segment '..'."
-    allowed = [*SCHEMES, *more_schemes]
-    if (scheme := SCHEME.match(url)) and scheme[1].lower() not in map(str.lower, allowed):
+    if (scheme := SCHEME.match(url)) and scheme[1].lower() not in map(str.lower, allowed := [*SCHEMES, *more_schemes]):
         return (
             f"The payload URL {quoted(url)} has the scheme {quoted(scheme[1])}; allowed are {', '.join(allowed)} "
             "(CDB_PAYLOAD_SCHEMES adds others), and relative paths."

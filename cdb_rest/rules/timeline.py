@@ -6,7 +6,7 @@ the moment is before that row's end. So only the part of each row up to the star
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Generic, Protocol, TypeVar
 
@@ -155,13 +155,17 @@ def _before(start: Moment, cut: Cut[AnyRow]) -> Cut[AnyRow]:
 class TimelineRow(Generic[IOV]):
     """A row of a payload list: the caller's object `iov`, its current interval, and whether it is still attached.
 
-    `is_rest` marks the second part of a row that was split. It has the same `iov` as the first part.
+    `is_rest` marks the second part of a row that was split. It has the same `iov` as the first part. `was` is the first interval.
     """
 
     iov: IOV
     interval: Interval
     attached: bool = True
     is_rest: bool = False
+    was: Interval = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.was = self.interval
 
 
 class Timeline(Generic[IOV]):
@@ -203,14 +207,12 @@ class Timeline(Generic[IOV]):
         cuts = (plan_since_only if since_only else plan_attach)(row.interval, near)
         if self._protected is not None and self._protected.is_continued_by(row.interval):
             cuts = [_before(row.interval.start, cut) for cut in cuts]
-        for start in self._starts[first:last]:
-            del self._rows[start]
-        touched = {id(cut.row) for cut in cuts}
-        remaining = (
-            [item for item in near if id(item) not in touched] + [item for cut in cuts for item in _apply(cut)] + [row]
-        )
-        self._rows |= {item.interval.start: item for item in remaining}
-        self._starts[first:last] = sorted(item.interval.start for item in remaining)
+        for cut in cuts:
+            del self._rows[cut.was.start]
+        remaining = {item.interval.start: item for cut in cuts for item in _apply(cut)} | {row.interval.start: row}
+        self._rows |= remaining
+        kept = {item.interval.start for item in near} - {cut.was.start for cut in cuts}
+        self._starts[first:last] = sorted(kept.union(remaining))
         return cuts
 
     def clear(self, interval: Interval) -> list[Cut[TimelineRow[IOV]]]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
-from cdb_rest.models import ChangeAction, PayloadIOV, PayloadList
+from cdb_rest.models import ChangeAction, PayloadList
 from cdb_rest.rules.access import BY_THE_SYSTEM, Origin
 from cdb_rest.rules.errors import PayloadListNotFoundError, invalid_field
 from cdb_rest.rules.iov_rows import Member, faults_of_set
@@ -12,7 +12,7 @@ from cdb_rest.rules.status import Action
 from cdb_rest.writes.change_log import Changes
 from cdb_rest.writes.locks import check_list_role, lock_payload_lists
 from cdb_rest.writes.placing import Placement, Plan
-from cdb_rest.writes.rows import NEW, check_interval, refusals_of, refused_rows
+from cdb_rest.writes.rows import check_interval, new_iov, refusals_of, refused_rows
 from cdb_rest.writes.transactions import write
 
 
@@ -80,7 +80,7 @@ def _placement(number: int, row: dict[str, Any], lists: dict[str, PayloadList], 
         raise PayloadListNotFoundError(row["payload_list"])
     payload_list = lists[row["payload_list"]]
     check_list_role(payload_list, Action.ADD_IOV, origin)
-    iov = PayloadIOV(**NEW | row | {"payload_list": payload_list})
+    iov = new_iov({name: value for name, value in row.items() if name != "payload_list"})
     if payload_list.global_tag is None:
         iov.creator = origin.principal.identity or None
     return Placement(iov, payload_list, since_only=check_interval(iov).is_open, number=number)

@@ -23,11 +23,13 @@ from cdb_rest.rules.timeline import Cut, Timeline, TimelineRow
 from cdb_rest.writes.change_log import Changes
 from cdb_rest.writes.history import ListChange, next_version, supersede
 from cdb_rest.writes.limits import check_closed, check_largest
-from cdb_rest.writes.rows import ROWS_NAMED, insert_rows, interval_of, place_rows, set_interval
+from cdb_rest.writes.rows import ROWS_NAMED, insert_rows, interval_of, intervals_of, place_rows, set_interval
 from cdb_rest.writes.sharing import unshare
 
 NEIGHBOURS = named_sql.load("neighbours")
 SHARED_NEIGHBOURS = load_statement("shared_neighbours")
+# With fewer rows than this for each range, the whole list is read at less cost than the rows around each range.
+ROWS_FOR_A_RANGE = 4
 
 
 @dataclass(eq=False)
@@ -86,25 +88,27 @@ class Plan:
 
     def _plan(self) -> None:
         placements = self._placements
-        for placement in placements:
+        intervals = intervals_of(placement.iov for placement in placements)
+        for placement, interval in zip(placements, intervals, strict=True):
+            placement.interval = interval
             placement.iov.payload_list = placement.payload_list
-        self._stored = [TimelineRow(iov, interval_of(iov)) for iov in _neighbours(placements)]
-        new = [TimelineRow(item.iov, item.interval) for item in placements]
+        stored = _neighbours(placements)
+        self._stored = list(map(TimelineRow, stored, intervals_of(stored)))
         self._new: list[TimelineRow[PayloadIOV]] = []
         self._changed: set[int] = set()
         self._timelines = self._make_timelines(self._protecting)
         self._numbers = {id(placement.iov): placement.number for placement in placements}
         taken = {} if self._equal_starts else {_start(row): row for row in self._stored}
         self.refusals: list[tuple[int, CdbError]] = []
-        for placement, row in zip(placements, new, strict=True):
+        for placement in placements:
             # The response names no more rows than this, so further planning would be wasted.
             if len(self.refusals) == ROWS_NAMED:
                 break
             try:
                 if self._clearing:
-                    self._clear(placement, row.interval)
+                    self._clear(placement, placement.interval)
                 else:
-                    self._attach(placement, row, taken)
+                    self._attach(placement, TimelineRow(placement.iov, placement.interval), taken)
             except CdbError as error:
                 self.refusals.append((placement.number, error))
 
@@ -215,7 +219,8 @@ def _is_protected(payload_list: PayloadList) -> bool:
 def save_rows(payload_list: PayloadList, rows: Sequence[TimelineRow[PayloadIOV]], changes: Changes) -> None:
     """Update the stored rows of a list with their current intervals, or detach them. Adds the changes to `changes`.
 
-    `rows` are all rows of the list. Their IOVs must still have the stored values; the columns are set here.
+    `rows` are all rows of the list. Their IOVs must still have the stored values, and `was` must be the stored interval; the
+    columns are set here.
     """
     place_rows(_supersede([(payload_list, rows, [row for row in rows if row.attached])], changes))
 
@@ -240,8 +245,8 @@ def _supersede(parts: Sequence[tuple[PayloadList, Rows, Rows]], changes: Changes
     list_changes: list[ListChange] = []
     to_save: list[tuple[TimelineRow[PayloadIOV], int]] = []
     for payload_list, stored, now in parts:
-        before = sorted(((interval_of(row.iov).start, row.iov) for row in stored), key=itemgetter(0))
-        changed = [row for row in stored if not row.attached or row.interval != interval_of(row.iov)]
+        before = sorted(((row.was.start, row.iov) for row in stored), key=itemgetter(0))
+        changed = [row for row in stored if not row.attached or row.interval != row.was]
         for row in changed:
             row.iov = copy.copy(row.iov)
         after = sorted(((row.interval.start, row.iov) for row in now), key=itemgetter(0))
@@ -254,7 +259,8 @@ def _supersede(parts: Sequence[tuple[PayloadList, Rows, Rows]], changes: Changes
 
 
 def _set_columns(row: TimelineRow[PayloadIOV], version: int) -> None:
-    set_interval(row.iov, row.interval)
+    if row.is_rest or row.interval != row.was:
+        set_interval(row.iov, row.interval)
     row.iov.added_in = version
     if not row.attached:
         row.iov.payload_list = None
@@ -291,13 +297,17 @@ def _neighbours(placements: Sequence[Placement]) -> list[PayloadIOV]:
 def _ranges(placements: Iterable[Placement]) -> Iterator[tuple[int, Moment, Moment]]:
     """The ranges of moments that the placements cover, merged so that they do not overlap: list id, first, last."""
     by_list: dict[int, list[tuple[Moment, Moment]]] = defaultdict(list)
+    sizes = {}
     for placement in placements:
         interval = placement.interval
+        sizes[placement.payload_list.id] = placement.payload_list.iov_count
         by_list[placement.payload_list.id].append(
             (interval.start, interval.start if placement.since_only else interval.end)
         )
     for list_id, found in by_list.items():
         found.sort()
+        if len(found) * ROWS_FOR_A_RANGE > sizes[list_id]:
+            found = [(found[0][0], max(last for _, last in found))]
         first, last = found[0]
         for start, end in found:
             if start > last:
