@@ -92,7 +92,8 @@ class Axis:
         A moment outside of the window counts as its nearest edge. Unlike `positions`, this accepts `AFTER_ALL`, whose major
         number, 2^63, does not fit into a signed 64-bit integer.
         """
-        moment = max(min(moment, self.window.end), self.window.start)
+        window = self.window
+        moment = max(min(moment, window.end), window.start)
         if self.major is None:
             number, rest = moment.major, 1 if moment.minor else 0
         else:

@@ -17,8 +17,8 @@ from django.core.cache import caches
 from django.db import connection
 
 from cdb_rest import named_sql
-from cdb_rest.analysis.contents import Contents, ListVersion, interval_between, window_rows
-from cdb_rest.analysis.difference import Comparison, differences
+from cdb_rest.analysis.contents import Contents, ListVersion, window_rows
+from cdb_rest.analysis.difference import Comparison, spans
 from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.exports.export import window_values
 from cdb_rest.rules.intervals import Booleans, Integers, Intervals, Moments
@@ -176,8 +176,8 @@ def differing(comparison: Comparison, axis: Axis) -> str:
 
     The comparison must be limited to the window of the axis.
     """
-    found = [item for batch in differences(comparison) for item in batch]
-    return marked([interval_between(item.since, item.until) for item in found], axis)
+    pairs = (zip(item.since.listed(), item.until.listed(), strict=True) for item in spans(comparison))
+    return marked([Interval(*pair) for found in pairs for pair in found], axis)
 
 
 def marked(intervals: Sequence[Interval], axis: Axis) -> str:
