@@ -1,6 +1,7 @@
 """Other rows for a payload list, such as those that it had in the past: how they differ from its rows, and how it gets them."""
 
 from collections.abc import Callable, Collection, Iterable
+from operator import attrgetter
 from typing import Any
 
 from cdb_rest.models import PAYLOAD_COLUMNS, PayloadIOV, PayloadList
@@ -8,11 +9,12 @@ from cdb_rest.models.payload_iov import payload_of
 from cdb_rest.rules.moment import Moment
 from cdb_rest.writes.change_log import Changes
 from cdb_rest.writes.history import ListChange, next_version, supersede
-from cdb_rest.writes.rows import insert_rows, place_rows
+from cdb_rest.writes.rows import insert_rows, new_iov, place_rows
 from cdb_rest.writes.sharing import stored_rows, unshare
 
 INTERVAL_COLUMNS = ("major_iov", "minor_iov", "major_iov_end", "minor_iov_end")
 COLUMNS = (*INTERVAL_COLUMNS, *PAYLOAD_COLUMNS.values())
+columns_of = attrgetter(*COLUMNS)
 
 
 class Replacement:
@@ -50,11 +52,16 @@ class Replacement:
         self.added = self.count - len(self._unchanged)
 
     def _row(self, columns: dict[str, Any]) -> PayloadIOV:
-        iov = PayloadIOV(id=columns["id"], **{name: columns[name] for name in COLUMNS})
-        stored = self._stored.get(_start(iov))
+        stored = self._stored.get(Moment(columns["major_iov"], columns["minor_iov"]))
         # A copy with another id is not a difference.
-        is_same = stored is not None and all(getattr(stored, name) == getattr(iov, name) for name in COLUMNS)
-        return stored if stored is not None and is_same else iov
+        if stored is not None and columns_of(stored) == tuple(columns[name] for name in COLUMNS):
+            return stored
+        return new_iov({name: columns[name] for name in ("id", *COLUMNS)})
+
+    @property
+    def stored(self) -> Collection[PayloadIOV]:
+        """The rows of the target that are compared, in the order of their starts."""
+        return self._stored.values()
 
     @property
     def wanted(self) -> list[PayloadIOV]:

@@ -1,14 +1,14 @@
 """Write service that reverts a global tag to an earlier revision."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from django.db.models import Q
 from django.db.models.functions import Now
 
 from cdb_rest.history.contents import TagList, iovs_of, past_lists
-from cdb_rest.models import ChangeAction, GlobalTag, PayloadIOV, PayloadList, PayloadType
-from cdb_rest.models.payload_iov import payload_of
+from cdb_rest.models import PAYLOAD_COLUMNS, ChangeAction, GlobalTag, PayloadIOV, PayloadList, PayloadType
 from cdb_rest.rules.access import BY_THE_SYSTEM, All, Origin, Role
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.status import Action, check_permitted
@@ -18,7 +18,7 @@ from cdb_rest.writes.limits import check_closed
 from cdb_rest.writes.locks import lock_global_tag, lock_past
 from cdb_rest.writes.payload_lists import create_lists, detach
 from cdb_rest.writes.replacing import Replacement
-from cdb_rest.writes.rows import interval_of
+from cdb_rest.writes.rows import intervals_of
 from cdb_rest.writes.sharing import stored_rows
 from cdb_rest.writes.transactions import write
 
@@ -119,9 +119,13 @@ def lock_pairs(tag: GlobalTag, lists: Sequence[TagList]) -> list[TypePair]:
     ]
 
 
+payload = attrgetter(*PAYLOAD_COLUMNS.values())
+
+
 def list_rows(iovs: Iterable[PayloadIOV]) -> list[ListRow]:
     """Rows of a payload list for the functions of `cdb_rest.rules.undoing`."""
-    return [ListRow(interval_of(iov), tuple(payload_of(iov).values()), iov) for iov in iovs]
+    found = list(iovs)
+    return list(map(ListRow, intervals_of(found), map(payload, found), found))
 
 
 def plan_type(pair: TypePair) -> "TypePlan | None":
@@ -159,7 +163,12 @@ class TypePlan:
     def contents(self) -> tuple[list[ListRow], list[ListRow]]:
         """The rows of this payload type that the tag has now, and those that it gets."""
         present, target = self.pair.present, self.pair.target
-        before, after = stored_rows(present) if present else [], []
+        before: Collection[PayloadIOV] = []
+        after: Collection[PayloadIOV] = []
+        if self.rows is not None and not self.replaces:
+            before = self.rows.stored
+        elif present is not None:
+            before = stored_rows(present)
         if self.rows is not None:
             after = self.rows.wanted
         elif target and self.pair.past is not None:

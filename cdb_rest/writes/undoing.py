@@ -28,9 +28,9 @@ from cdb_rest.writes.change_log import Changes
 from cdb_rest.writes.global_tags import change_status
 from cdb_rest.writes.limits import check_largest
 from cdb_rest.writes.locks import check_tag, lock_global_tag, lock_past
-from cdb_rest.writes.replacing import COLUMNS, Replacement
+from cdb_rest.writes.replacing import COLUMNS, Replacement, columns_of
 from cdb_rest.writes.reverting import Reversion, TypePair, TypePlan, list_rows, lock_pairs, plan_type
-from cdb_rest.writes.rows import set_interval
+from cdb_rest.writes.rows import new_iov, set_interval
 from cdb_rest.writes.sharing import stored_rows
 from cdb_rest.writes.transactions import write
 
@@ -157,13 +157,13 @@ def _plan(pair: TypePair, before: TagList | None, after: TagList | None) -> Type
     columns: list[dict[str, Any]] = []
     ids: set[int | None] = set()
     for row, interval in merged:
-        iov = copy.copy(row.source)
-        if interval.start != row.interval.start or iov.id in ids:
-            iov.id = None
+        iov = row.source
         if interval != row.interval:
+            iov = copy.copy(iov)
             set_interval(iov, interval)
-        ids.add(iov.id)
-        columns.append({name: getattr(iov, name) for name in ("id", *COLUMNS)})
+        iov_id = None if interval.start != row.interval.start or iov.id in ids else iov.id
+        ids.add(iov_id)
+        columns.append(dict(zip(COLUMNS, columns_of(iov), strict=True)) | {"id": iov_id})
     rows = Replacement(present, lambda: columns)
     return TypePlan(TypePair(pair.payload_type, present, after, present), rows) if rows.differ else None
 
@@ -171,7 +171,7 @@ def _plan(pair: TypePair, before: TagList | None, after: TagList | None) -> Type
 def _past_iovs(payload_list: TagList | None) -> Iterable[PayloadIOV]:
     """The rows of a list of then. The ids of rows that the list shared are those of another list."""
     for columns in iovs_of([payload_list] if payload_list else []):
-        iov = PayloadIOV(**{name: columns[name] for name in ("id", *COLUMNS)})
+        iov = new_iov({name: columns[name] for name in ("id", *COLUMNS)})
         if payload_list and payload_list.rows_list_id != payload_list.id:
             iov.id = None
         yield iov
