@@ -110,6 +110,15 @@ WHERE payload_type COLLATE "C" = %(payload_type)s
 ORDER BY line
 
 
+-- name: import_filled
+-- The rows of one payload type in the import file as those of `effect_rows`, each with its number, by start, for a list that has no other
+-- rows. Parameters: payload_type text.
+SELECT major_iov, minor_iov, major_iov_end, minor_iov_end, payload_url, checksum, size, extra, line
+FROM cdb_import
+WHERE payload_type COLLATE "C" = %(payload_type)s
+ORDER BY major_iov, minor_iov
+
+
 -- name: import_numbers
 -- The numbers and the starts of the rows of one payload type in the import file, by start. Parameters: payload_type text.
 SELECT line, major_iov, minor_iov
@@ -169,17 +178,13 @@ SELECT coalesce(
 
 
 -- name: effect_rows
--- The parts in which the rows of a payload list in a version are valid, by start: since and until as combined moments, and the columns of
--- the payload. They are read up to where the client stops.
--- Parameters: list bigint, version integer; since, until numeric: the window; inclusive boolean. Placeholder: {rows}: `window_rows`.
+-- The rows of a payload list in a version, by start. They are read up to where the client stops.
+-- Parameters: list bigint, version integer; since, until numeric: the window. Placeholder: {rows}: `window_rows`.
 -- Expected plan: that of `window_rows`, without a Sort.
-SELECT comb_iov, least(end_of, lead(comb_iov) OVER (ORDER BY comb_iov ASC NULLS FIRST)), payload_url, checksum, size, extra
+SELECT major_iov, minor_iov, major_iov_end, minor_iov_end, payload_url, checksum, size, extra, NULL
 FROM (
-    SELECT iov.*, cdb_end(major_iov_end, minor_iov_end, %(inclusive)s) AS end_of
-    FROM (
-        {rows}
-    ) AS iov
-) AS ended
+    {rows}
+) AS iov
 
 
 -- name: import_into_empty_list

@@ -15,16 +15,21 @@ from django.conf import settings
 from django.db import connection
 
 from cdb_rest import named_sql
-from cdb_rest.analysis.contents import SETTINGS, ListVersion, interval_between, window_rows
+from cdb_rest.analysis.contents import SETTINGS, ListVersion, window_rows
 from cdb_rest.analysis.difference import NO_LISTS
 from cdb_rest.connections.postgresql import fetch_all
-from cdb_rest.rules.moment import AFTER_ALL, Interval, Mode, Moment
+from cdb_rest.rules.moment import AFTER_ALL, OPEN, Interval, Mode, Moment
 from cdb_rest.writes.effects import SHOWN, Effects, EffectWarning, Kind, NetDifference, TypeEffects
 
 ROWS = named_sql.load("effect_rows").replace(
     "{rows}",
-    window_rows("%(list)s", "%(version)s", "major_iov_end, minor_iov_end, payload_url, checksum, size, extra"),
+    window_rows(
+        "%(list)s",
+        "%(version)s",
+        "major_iov, minor_iov, major_iov_end, minor_iov_end, payload_url, checksum, size, extra",
+    ),
 )
+FILLED = named_sql.load("import_filled")
 START = named_sql.load("effect_start")
 NUMBERS = named_sql.load("import_numbers")
 CHECKSUM_SETTINGS = named_sql.load("import_checksum_settings")
@@ -38,24 +43,33 @@ COMPARED = 100_000
 
 
 class Part(NamedTuple):
-    """An IOV where it is valid, as combined moments; `number` is that of the row of the file with this start."""
+    """An IOV where it is valid: combined moments times `SCALE`. `number` is that of the row of the file with this start."""
 
-    since: Decimal
-    until: Decimal
-    payload: tuple[str, ...]
+    since: int
+    until: int
+    payload: tuple[Any, ...]
     number: int | None
 
     @property
     def url(self) -> str:
         """The payload URL."""
-        return self.payload[0]
+        url: str = self.payload[0]
+        return url
+
+
+# Integers are compared and subtracted several times as fast as Decimal.
+SCALE = 10**19
+AFTER = AFTER_ALL.major * SCALE
+# After all parts of a list.
+NO_PART = Part(2 * AFTER, 2 * AFTER, (), None)
 
 
 @dataclass(frozen=True)
 class Affected:
     """A payload list that a write has changed: its rows before and after, and where all that was changed starts.
 
-    `last` is a moment after which nothing was changed, and `added` and `unchanged` are numbers of rows of the file.
+    After the end of `window`, nothing was changed. `added` and `unchanged` are numbers of rows of the file. A list that
+    `is_filled` had no rows, and now has those of the file.
     """
 
     payload_type: str
@@ -64,6 +78,7 @@ class Affected:
     window: Interval
     added: int = 0
     unchanged: int = 0
+    is_filled: bool = False
 
 
 def read_effects(affected: Iterable[Affected], *, has_file: bool) -> Effects:
@@ -92,69 +107,76 @@ class _Sweep:
         self._gaps: list[tuple[Interval, int | None]] = []
         # Rows of the file that change something, each with the part before it.
         self._changed: list[tuple[Part, Part | None]] = []
-        self._lengths: list[Decimal] = []
-        self._spellings: dict[str, dict[str, int | None]] = defaultdict(dict)
+        self._lengths: list[int] = []
+        # Payload URLs, with the number of a row of the file that changes something.
+        self._numbers_of: dict[str, int | None] = {}
 
     def run(self) -> None:
         """Make the pass."""
         with connection.cursor() as cursor:
             cursor.execute(SETTINGS)
-        after, start = self._affected.after or NO_LISTS[0], self._affected.window.start
+        affected = self._affected
+        after, start = affected.after or NO_LISTS[0], affected.window.start
         [(first,)] = fetch_all(START, {"list": after.id, "since": start.combined, "nearby": NEARBY})
+        numbered = self._has_file and not affected.is_filled
         with (
-            closing(self._parts(self._affected.before, first, numbered=False)) as old,
-            closing(self._parts(after, first, numbered=self._has_file)) as new,
+            closing(self._parts(ROWS, affected.before, first, numbered=False)) as old,
+            closing(self._parts(FILLED if affected.is_filled else ROWS, after, first, numbered=numbered)) as new,
         ):
-            self._compare(old, self._measured(new))
+            self._compare(old, new)
 
-    def _parts(self, rows: ListVersion | None, first: Decimal, *, numbered: bool) -> Generator[Part]:
+    def _parts(self, statement: str, rows: ListVersion | None, first: Decimal, *, numbered: bool) -> Generator[Part]:
         """The parts of a list where a row is valid, from the one at `first` on, up to `NEARBY` rows after the window."""
         rows = rows or NO_LISTS[0]
         parameters: dict[str, Any] = {
+            "payload_type": self._affected.payload_type,
             "list": rows.id,
             "version": rows.rows_version,
             "since": first,
             "until": AFTER_ALL.combined,
-            "inclusive": Mode(settings.CDB_IOV_MODE) is Mode.DISCRETE,
         }
+        is_discrete = Mode(settings.CDB_IOV_MODE) is Mode.DISCRETE
         numbers = self._numbers() if numbered else iter(())
         line = next(numbers, None)
-        beyond, end = 0, self._affected.window.end.combined
+        beyond, last = 0, _scaled(*self._affected.window.end)
+        since = until = 0
+        payload: tuple[Any, ...] = ()
+        number = None
         with connection.chunked_cursor() as cursor:
-            cursor.execute(ROWS, parameters)
+            cursor.execute(statement, parameters)
             while chunk := cursor.fetchmany(2000):
-                for since, until, *payload in chunk:
-                    beyond += since > end
+                for major, minor, major_end, minor_end, *following, in_file in chunk:
+                    start = major * SCALE + minor
+                    if since < until:
+                        yield Part(since, min(until, start), payload, number)
+                    since, payload = start, tuple(following)
+                    until = _scaled(major_end, minor_end) + is_discrete
+                    if minor_end == OPEN and (is_discrete or major_end == OPEN):
+                        until = (major_end + 1) * SCALE
+                    beyond += since > last
                     if beyond > NEARBY:
                         return
                     while line is not None and line[0] < since:
                         line = next(numbers, None)
-                    number = line[1] if line is not None and line[0] == since else None
-                    if len(self._spellings) < COMPARED:
-                        self._spellings[_spelled(payload[0])].setdefault(payload[0], None)
-                    if since < until:
-                        yield Part(since, until, tuple(payload), number)
+                    number = line[1] if line is not None and line[0] == since else in_file
+                    if len(self._numbers_of) < COMPARED:
+                        self._numbers_of.setdefault(payload[0], None)
+        if since < until:
+            yield Part(since, until, payload, number)
 
-    def _numbers(self) -> Iterator[tuple[Decimal, int]]:
+    def _numbers(self) -> Iterator[tuple[int, int]]:
         """The starts of the rows of the file, and their numbers; of rows with the same start, the last one counts."""
         with connection.chunked_cursor() as cursor:
             cursor.execute(NUMBERS, {"payload_type": self._affected.payload_type})
             while chunk := cursor.fetchmany(2000):
                 for number, major, minor in chunk:
-                    yield Moment(major, minor).combined, number
-
-    def _measured(self, parts: Iterator[Part]) -> Iterator[Part]:
-        """The same parts. Notes the lengths of those with an end."""
-        for part in parts:
-            if part.until < AFTER_ALL.combined and len(self._lengths) < COMPARED:
-                self._lengths.append(part.until - part.since)
-            yield part
+                    yield major * SCALE + minor, number
 
     def _compare(self, before: Iterator[Part], after: Iterator[Part]) -> None:
-        kept: list[tuple[Decimal, Decimal]] = []
+        kept: list[tuple[int, int]] = []
         covering: Part | None = None
         # The start of a gap after the write, and whether it is a new one.
-        gap: Decimal | None = None
+        gap: int | None = None
         is_new_gap = False
         last: Part | None = None
         previous: Part | None = None
@@ -164,14 +186,15 @@ class _Sweep:
                 if last is not None:
                     gap = since if gap is None else gap
                     is_new_gap |= old is not None or not is_inside
-            else:
+            elif new is not last:
                 if gap is not None and is_new_gap:
-                    self._gaps.append((interval_between(gap, since), new.number or (last and last.number)))
-                if new is not last:
-                    previous = last
-                gap, is_new_gap, last = None, False, new
+                    self._gaps.append((_interval(gap, since), new.number or (last and last.number)))
+                gap, is_new_gap, last, previous = None, False, new, last
+                if new.until < AFTER and len(self._lengths) < COMPARED:
+                    self._lengths.append(new.until - new.since)
+            is_same = (old and old.payload) == (new and new.payload)
             if old is not None:
-                if new is not None and new.payload == old.payload:
+                if is_same:
                     if kept and kept[-1][1] == since:
                         kept[-1] = (kept[-1][0], until)
                     else:
@@ -181,7 +204,7 @@ class _Sweep:
                 if closes:
                     self._classify(old, kept, covering)
                     kept, covering = [], None
-            if (old and old.payload) != (new and new.payload):
+            if not is_same:
                 spans.add(since, until, old, new)
                 if new is not None and new.number is not None:
                     self._note(new, previous)
@@ -192,9 +215,9 @@ class _Sweep:
         """Note a row of the file that changes something; it may be the last one again."""
         if len(self._changed) < COMPARED and not (self._changed and self._changed[-1][0] is new):
             self._changed.append((new, previous))
-            self._spellings[_spelled(new.url)][new.url] = new.number
+            self._numbers_of[new.url] = new.number
 
-    def _classify(self, old: Part, kept: list[tuple[Decimal, Decimal]], covering: Part | None) -> None:
+    def _classify(self, old: Part, kept: list[tuple[int, int]], covering: Part | None) -> None:
         found = self._found
         if kept == [(old.since, old.until)]:
             return
@@ -214,7 +237,7 @@ class _Sweep:
         """The warnings, after the pass."""
         name = self._affected.payload_type
         if self._removed:
-            shown = ", ".join(f"{old.url} {interval_between(old.since, old.until)}" for old, _ in self._removed[:3])
+            shown = ", ".join(f"{old.url} {_interval(old.since, old.until)}" for old, _ in self._removed[:3])
             rows = _first(number for _, number in self._removed)
             more = ", …" if len(self._removed) > 3 else ""
             text = f"Existing IOVs that will be valid nowhere: {len(self._removed):,} ({shown}{more})."
@@ -229,17 +252,19 @@ class _Sweep:
             (part, last) for part, last in self._changed if last is not None and _is_far(last.since, part.since)
         ]:
             part, last = far[0]
-            shown = f"{Moment.from_combined(part.since)} follows {Moment.from_combined(last.since)}"
+            shown = f"{_moment(part.since)} follows {_moment(last.since)}"
             text = f"Starts more than {FAR} times beyond the one before: {len(far):,} ({shown})."
             yield EffectWarning(Kind.FAR_START, name, text, _first(part.number for part, _ in far), len(far))
         if long := [*self._long()]:
-            shown = str(interval_between(long[0].since, long[0].until))
+            shown = str(_interval(long[0].since, long[0].until))
             text = f"Intervals longer than {LONG} times the median of the list: {len(long):,} ({shown})."
             yield EffectWarning(Kind.LONG, name, text, _first(part.number for part in long), len(long))
         yield from self._checksum_warnings()
-        for urls in self._spellings.values():
-            numbers = _first(urls.values())
-            if len(urls) > 1 and numbers:
+        spellings: dict[str, dict[str, int | None]] = defaultdict(dict)
+        for url, number in self._numbers_of.items():
+            spellings[_spelled(url)][url] = number
+        for urls in spellings.values():
+            if len(urls) > 1 and (numbers := _first(urls.values())):
                 text = f"Payload URLs that differ only in case or in spaces at the ends: {', '.join(map(repr, urls))}."
                 yield EffectWarning(Kind.OTHER_CASE, name, text, numbers, len(urls))
 
@@ -250,10 +275,10 @@ class _Sweep:
         usual = median(self._lengths)
         first, last = self._changed[0][0], self._changed[-1][0]
         # Intervals within a major number cannot be compared with those across several ones.
-        if int(first.since) != int(last.until):
-            usual = max(usual, Decimal(1))
+        if first.since // SCALE != last.until // SCALE:
+            usual = max(usual, SCALE)
         for part, _ in self._changed:
-            if part.until < AFTER_ALL.combined and part.until - part.since > LONG * usual:
+            if part.until < AFTER and part.until - part.since > LONG * usual:
                 yield part
 
     def _checksum_warnings(self) -> Iterator[EffectWarning]:
@@ -277,66 +302,84 @@ class _Spans:
 
     def __init__(self, found: TypeEffects) -> None:
         self._found = found
-        self._open: tuple[Decimal, Decimal, Part | None, Part | None] | None = None
-        self._all: tuple[Decimal, Decimal] | None = None
+        self._since = self._until = -1
+        self._parts: tuple[Part | None, Part | None] = (None, None)
+        self._payloads: tuple[Any, Any] = (None, None)
+        self._first: int | None = None
 
-    def add(self, since: Decimal, until: Decimal, old: Part | None, new: Part | None) -> None:
+    def add(self, since: int, until: int, old: Part | None, new: Part | None) -> None:
         """Add a step in which the payloads differ. The steps are ordered."""
-        if self._open is not None:
-            first, end, *parts = self._open
-            if end == since and [part and part.payload for part in parts] == [old and old.payload, new and new.payload]:
-                self._open = (first, until, old, new)
-                return
-        self._close()
-        self._open = (since, until, old, new)
+        payloads = (old and old.payload, new and new.payload)
+        if self._until != since or self._payloads != payloads:
+            self._close()
+            self._since, self._parts, self._payloads = since, (old, new), payloads
+        self._until = until
 
     def end(self) -> None:
         """Note the last interval, and the one from the first start to the last end."""
         self._close()
-        if self._all is not None:
-            self._found.interval = interval_between(*self._all)
+        if self._first is not None:
+            self._found.interval = _interval(self._first, self._until)
 
     def _close(self) -> None:
-        if self._open is None:
+        found = self._found
+        if self._until < 0:
             return
-        since, until, old, new = self._open
-        self._open, found = None, self._found
-        self._all = (self._all[0] if self._all else since, until)
+        if self._first is None:
+            self._first = self._since
         found.difference_count += 1
         if len(found.differences) < SHOWN:
-            found.differences.append(NetDifference(interval_between(since, until), old and old.url, new and new.url))
+            urls = (part and part.url for part in self._parts)
+            found.differences.append(NetDifference(_interval(self._since, self._until), *urls))
 
 
 def _steps(
     before: Iterator[Part], after: Iterator[Part]
-) -> Iterator[tuple[Decimal, Decimal, Part | None, bool, Part | None, bool]]:
+) -> Iterator[tuple[int, int, Part | None, bool, Part | None, bool]]:
     """The intervals between the edges of both sides, in order: since, until, and the part of each side, None for none.
 
     With the part before the write follows whether other parts of that side are before and after the step; with the part after
     the write, whether the step is the last one of the part before the write.
     """
-    sides = (before, after)
-    heads = [next(side, None) for side in sides]
+    old, new = next(before, NO_PART), next(after, NO_PART)
     has_begun = False
-    position = Decimal(0)
-    while any(heads):
-        old, new = (head if head is not None and head.since <= position else None for head in heads)
-        has_begun = has_begun or old is not None
-        edges = (head.until if head.since <= position else head.since for head in heads if head is not None)
-        until = min(edges)
+    position = 0
+    while old is not NO_PART or new is not NO_PART:
+        is_old, is_new = old.since <= position, new.since <= position
+        old_edge = old.until if is_old else old.since
+        new_edge = new.until if is_new else new.since
+        until = min(old_edge, new_edge)
+        has_begun = has_begun or is_old
+        closes, is_new_end = is_old and old_edge == until, is_new and new_edge == until
         if position < until:
-            yield position, until, old, has_begun and heads[0] is not None, new, old is not None and old.until == until
+            is_inside = has_begun and old is not NO_PART
+            yield position, until, old if is_old else None, is_inside, new if is_new else None, closes
         position = until
-        for side, head in enumerate(heads):
-            if head is not None and head.until <= until:
-                heads[side] = next(sides[side], None)
+        if closes:
+            old = next(before, NO_PART)
+        if is_new_end:
+            new = next(after, NO_PART)
 
 
-def _is_far(last: Decimal, since: Decimal) -> bool:
+def _scaled(major: int, minor: int) -> int:
+    return major * SCALE + minor
+
+
+def _moment(scaled: int) -> Moment:
+    """The moment for a combined value, as `Moment.from_combined`."""
+    major, minor = divmod(scaled, SCALE)
+    return Moment(major, minor) if minor <= OPEN else Moment(major + 1, 0)
+
+
+def _interval(since: int, until: int) -> Interval:
+    return Interval(_moment(since), _moment(until))
+
+
+def _is_far(last: int, since: int) -> bool:
     """Whether a start is far beyond the one before. Lists with only the major number 0 are compared by the minor number."""
-    if since < 1:
+    if since < SCALE:
         return last > 0 and since > FAR * last
-    return last >= 1 and int(since) > FAR * int(last)
+    return last >= SCALE and since // SCALE > FAR * (last // SCALE)
 
 
 def _first(numbers: Iterable[int | None]) -> tuple[int, ...]:

@@ -81,11 +81,13 @@ class _CopySource:
 
 
 def _line(row: IOVRow) -> str:
-    until = row.until or END_OF_TIME
-    texts = (text.translate(ESCAPES) for text in (row.payload_type, row.payload_url, row.checksum))
-    ends = (*row.since, *until, row.until is not None, row.is_open)
-    values = (row.number, *texts, row.size, r"\N" if row.revision is None else row.revision, *ends)
-    return "\t".join(map(str, values)) + "\n"
+    (major, minor), (major_end, minor_end) = row.since, row.until or END_OF_TIME
+    kind, url, checksum = (text.translate(ESCAPES) for text in (row.payload_type, row.payload_url, row.checksum))
+    revision = r"\N" if row.revision is None else row.revision
+    return (
+        f"{row.number}\t{kind}\t{url}\t{checksum}\t{row.size}\t{revision}\t{major}\t{minor}\t{major_end}\t{minor_end}\t"
+        f"{row.until is not None}\t{row.is_open}\n"
+    )
 
 
 def read_types(faults: list[tuple[int, str]] | None) -> dict[str, TypeRows]:
@@ -108,7 +110,9 @@ def _noted(members: Iterator[Member], types: dict[str, TypeRows]) -> Iterator[Me
     for member in members:
         interval = member.interval
         last = interval.end if member.has_end else interval.start
-        rows = types.setdefault(str(member.key), TypeRows(0, member.number, interval.start, last, interval.end))
+        rows = types.get(str(member.key))
+        if rows is None:
+            rows = types[str(member.key)] = TypeRows(0, member.number, interval.start, last, interval.end)
         rows.number = min(rows.number, member.number)
         rows.count, rows.last, rows.last_end = rows.count + 1, max(rows.last, last), max(rows.last_end, interval.end)
         yield member

@@ -7,7 +7,7 @@ from typing import Any
 from django.db import transaction
 
 from cdb_rest.analysis.contents import ListVersion
-from cdb_rest.models import ChangeAction, GlobalTag, PayloadIOV, PayloadList, PayloadType
+from cdb_rest.models import ChangeAction, GlobalTag, PayloadList, PayloadType
 from cdb_rest.models.payload_list import PRESENT
 from cdb_rest.rules.access import BY_THE_SYSTEM, All, Origin
 from cdb_rest.rules.errors import (
@@ -31,7 +31,7 @@ from cdb_rest.writes.payload_lists import create_lists
 from cdb_rest.writes.payload_types import add_payload_type
 from cdb_rest.writes.placing import Placement, Plan
 from cdb_rest.writes.previews import preview
-from cdb_rest.writes.rows import set_interval
+from cdb_rest.writes.rows import new_iov, set_interval
 from cdb_rest.writes.sharing import unshare
 from cdb_rest.writes.transactions import write
 
@@ -56,14 +56,10 @@ class ImportOptions:
 
 @dataclass
 class ImportResult:
-    """The result of an import: its effects, and the new `revision` of the tag, None if nothing changed.
-
-    `placements` are those of the rows, unless there are more than `ROWS_AT_ONCE`; `new_lists` are new payload lists.
-    """
+    """The result of an import: its effects, new payload lists, and the new `revision` of the tag, None if nothing changed."""
 
     effects: Effects = field(default_factory=Effects)
     new_lists: list[PayloadList] = field(default_factory=list)
-    placements: list[Placement] = field(default_factory=list)
     revision: int | None = None
 
 
@@ -136,8 +132,8 @@ def import_payload_iovs(
     affected = []
     for name, rows in found.items():
         before, is_new = _version(lists[name]), lists[name] in result.new_lists
-        unchanged = 0
-        for placed, held in _insert(tag, lists[name], name, rows, total, options, changes, result):
+        unchanged, is_filled = 0, _is_filled(tag, lists[name], total)
+        for placed, held in _insert(tag, lists[name], name, rows, total, options, changes):
             unchanged += held
             done += placed
             progress(done, total)
@@ -151,6 +147,7 @@ def import_payload_iovs(
                 Interval(rows.first, last),
                 added=rows.count - unchanged,
                 unchanged=unchanged,
+                is_filled=is_filled,
             )
         )
     effects = read_effects(affected, has_file=True)
@@ -222,6 +219,12 @@ def _lists(tag: GlobalTag, types: list[PayloadType], changes: Changes, result: I
     return lists
 
 
+def _is_filled(tag: GlobalTag, payload_list: PayloadList, total: int) -> bool:
+    """Whether one statement inserts all rows: there are none to cut, and no limits to check."""
+    has_limits = tag.closed is not None or tag.largest_major is not None
+    return total > ROWS_AT_ONCE and not has_limits and payload_list.iov_count == 0
+
+
 def _insert(
     tag: GlobalTag,
     payload_list: PayloadList,
@@ -230,14 +233,12 @@ def _insert(
     total: int,
     options: ImportOptions,
     changes: Changes,
-    result: ImportResult,
 ) -> Iterator[tuple[int, int]]:
     """Insert the rows of a type, in batches. Yields the size of each batch, and how many of its rows change nothing."""
-    has_limits = tag.closed is not None or tag.largest_major is not None
     is_large = total > ROWS_AT_ONCE
     if options.in_order and is_large:
         raise InvalidInputError(f"A file whose rows are applied in order has at most {ROWS_AT_ONCE:,} rows.")
-    if is_large and not has_limits and payload_list.iov_count == 0:
+    if _is_filled(tag, payload_list, total):
         unshare([payload_list])
         # There are no rows to cut, so one statement is enough.
         import_file.insert_into_empty_list(payload_type, payload_list)
@@ -252,8 +253,6 @@ def _insert(
     for plan, placements in batches.plans(protecting=not is_large):
         if not plan.changes_nothing:
             plan.apply(changes)
-        if not is_large:
-            result.placements += placements
         yield len(placements), sum(placement.holder is not None for placement in placements)
 
 
@@ -281,7 +280,7 @@ class _Batches:
     def _placement(self, row: dict[str, Any], following: Moment | None) -> Placement:
         """The placement of a row; `following` is the next start in the file, None for the last one."""
         number, has_end, is_open = row.pop("line"), row.pop("has_end"), row.pop("is_open")
-        iov = PayloadIOV(**row, payload_list=self.payload_list)
+        iov = new_iov(row)
         if is_open and (self.options.hides_later or self.options.in_order):
             has_end = True
             if following is not None and not self.options.in_order:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from cdb_rest.models import GlobalTagChange, PayloadIOV
 from cdb_rest.rules.moment import OPEN
+from cdb_rest.writes import imports
 from tests.builders import Builder, emptied, make_statuses
 from tests.imports.ways import WAYS, Outcome, command, post, rows, valid
 
@@ -139,6 +140,17 @@ def test_a_confirmed_import_is_one_change_with_its_comment(request, api):
 
 MOMENTS = st.integers(0, 12)
 ROWS = st.dictionaries(MOMENTS, st.tuples(st.sampled_from("abc"), st.integers(1, 6) | st.none()), max_size=5)
+
+
+def test_the_effects_of_a_large_file_are_those_of_a_small_one(build, monkeypatch):
+    build.list(build.tag(), "Gain")
+    content = rows("b,30,31", "a,1,", "c,2,4", "C,6,", "far,900,950", "d,5,", "a,8,9", "b,9,10", "last,950,", "e,10,11")
+    found = []
+    for rows_at_once in (50_000, 2):
+        monkeypatch.setattr(imports, "ROWS_AT_ONCE", rows_at_once)
+        found.append(post(content, "dry_run=1").json)
+    assert found[0] == found[1]
+    assert {warning["kind"] for warning in found[0]["warnings"]} == {"gap", "far_start", "other_case", "long"}
 
 
 def states(found):
