@@ -99,20 +99,22 @@ def by_command(content, *arguments):
 
 
 def by_page(content, *arguments):
-    client = ServiceClient(headers={"Accept": "text/html"})
+    client, path = ServiceClient(headers={"Accept": "text/html"}), "/tags/tag/insert"
     content = content if isinstance(content, bytes) else content.encode()
-    values = {"file": SimpleUploadedFile("rows", content)}
-    values |= {"open_hides_later": "1"} if "--open-hides-later" in arguments else {}
-    page = client.post("/tags/tag/insert", values)
+    values = {"kind": "file", "open_hides_later": "1" if "--open-hides-later" in arguments else ""}
+    page = client.post(path, values | {"file": SimpleUploadedFile("rows", content)})
     text = page.content.decode()
+    if "No change." in text:
+        return valid()
     if page.status_code == 200:
-        hidden = re.findall(r'type="hidden" name="(planned|rows|open_hides_later)" value="([^"]*)"', text)
-        stored = client.post("/tags/tag/insert", {name: unescape(value) for name, value in hidden})
+        values |= re.findall(r'name="(planned|previewed)" value="(\w+)"', text)
+        values |= {"text": unescape(re.search(r"<textarea[^>]*>\n(.*?)</textarea>", text, re.DOTALL)[1])}
+        stored = client.post(path, values | {"store": "1", "confirm": "1"})
         assert stored.status_code == 303, stored.content.decode()[:2000]
         return valid()
     assert page.status_code in (400, 409, 404, 413), text[:2000]
     lines = re.findall(r'<td class="number">(\d+)</td><td>(.*?)</td>', text)
-    alert = re.search(r'role="alert" class="problem">(.*?)</div>', text, re.DOTALL)[1]
+    alert = re.search(r'role="alert" class="problem"[^>]*>(.*?)</div>', text, re.DOTALL)[1]
     return unescape("\n".join(f"Line {number}: {fault}" for number, fault in lines) or re.sub("<.*?>", "", alert))
 
 
