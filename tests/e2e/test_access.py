@@ -99,7 +99,7 @@ def test_a_person_who_has_logged_in_inserts_behind_nginx(page):
     check_accessible(page)
     log_in(page)
     page.goto("/tags/tiny/manage")
-    page.get_by_label("Name of the copy").fill("web-copy")
+    page.get_by_label("Name of the clone").fill("web-copy")
     page.get_by_role("button", name="Clone").click()
     page.goto("/tags/web-copy/insert")
     rows = "payload_type,payload_url,checksum,major_iov,minor_iov\nPixel_Alignment,web/1.root,c,8,0\n"
