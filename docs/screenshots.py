@@ -43,10 +43,10 @@ def main() -> None:
         )
         host = f"http://127.0.0.1:{service.port}"
         for name, height, open_page in (
-            ("timeline", 760, lambda page: _timeline(page, f"/tags/{PATCH}?against=1&at=100,0")),
+            ("timeline", 740, lambda page: _timeline(page, f"/tags/{PATCH}?against=1&at=100,0")),
             ("payload-list", 700, _dark_list),
-            ("change", 560, lambda page: page.goto(f"/tags/{PATCH}/history/2")),
-            ("preview", 600, _preview),
+            ("change", 760, lambda page: page.goto(f"/tags/{PATCH}/history/2")),
+            ("preview", 760, _preview),
         ):
             _take(browser, host, name, height, open_page)
         _take_locust(browser, host)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 
 from cdb_rest.analysis.contents import Contents, ListVersion
@@ -66,7 +67,7 @@ def lanes(request: HttpRequest, name: str) -> HttpResponse:
             "until": moment_text(interval_end(window)),
             "text": f"{start_text(window.start)} to {end_text(interval_end(window))}"
             + (f"; {start_text(marker)} is outside" if marker and not is_shown else ""),
-            "unit": "major" if axis.major is None else f"minor of {axis.major}",
+            "unit": settings.CDB_MAJOR_NAME if axis.major is None else f"{settings.CDB_MINOR_NAME} of {axis.major}",
             "labels": axis.labels(),
             "marker": axis.pixels(marker)[0] if marker and is_shown else None,
             "lanes": {

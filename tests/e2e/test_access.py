@@ -99,7 +99,7 @@ def test_a_person_who_has_logged_in_inserts_behind_nginx(page):
     check_accessible(page)
     log_in(page)
     page.goto("/tags/tiny/manage")
-    page.get_by_label("Name of the copy").fill("web-copy")
+    page.get_by_label("Name of the clone").fill("web-copy")
     page.get_by_role("button", name="Clone").click()
     page.goto("/tags/web-copy/insert")
     rows = "payload_type,payload_url,checksum,major_iov,minor_iov\nPixel_Alignment,web/1.root,c,8,0\n"
@@ -107,7 +107,7 @@ def test_a_person_who_has_logged_in_inserts_behind_nginx(page):
         {"name": "rows.csv", "mimeType": "text/csv", "buffer": rows.encode()}
     )
     page.get_by_role("button", name="Preview the file").click()
-    page.get_by_role("button", name="Insert 1 payload").click()
+    page.get_by_role("button", name="Insert the rows").click()
     expect(page.locator("main")).to_contain_text("web/1.root")
     expect(page.locator(".facts")).to_contain_text("operator")
     check_accessible(page)

@@ -23,7 +23,7 @@ async function submit(form, submitter) {
   const show = (share) => {
     // Without a value, the bar moves.
     share < 1 ? (bar.value = share) : bar.removeAttribute("value");
-    text.textContent = share < 1 ? `Sending: ${Math.floor(share * 100)} %` : "Sent. The service reads all rows and makes the change.";
+    text.textContent = share < 1 ? `Sending: ${Math.floor(share * 100)} %` : "Sent. The service reads all rows and compares the tag before and after.";
   };
   show(0);
   // They are disabled only now, because a disabled button is not sent.
