@@ -269,7 +269,7 @@ def test_clone_lock_and_freeze(forms, tag):
         assert "<option selected>frozen</option>" in found and 'value="kept"' in found
     found = forms.send(path, page, {"action": "status", "status": "unlocked", "confirm": "tag"}, 400).content.decode()
     assert "The global tag already has the status unlocked." in found
-    forms.send(path, page, {"action": "status", "status": "\0", "confirm": "tag"}, 404)
+    forms.send(path, page, {"action": "status", "status": "\0", "confirm": "tag"}, 400)
     assert GlobalTag.objects.get(name="tag").status.name == "unlocked"
     forms.send(path, page, {"action": "status", "status": "frozen", "confirm": "tag"}, 303)
     assert GlobalTag.objects.get(name="tag").status.name == "frozen"
