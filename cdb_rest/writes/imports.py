@@ -9,7 +9,7 @@ from django.db import transaction
 from cdb_rest.analysis.contents import ListVersion
 from cdb_rest.models import ChangeAction, GlobalTag, PayloadList, PayloadType
 from cdb_rest.models.payload_list import PRESENT
-from cdb_rest.rules.access import BY_THE_SYSTEM, All, Origin
+from cdb_rest.rules.access import BY_THE_SYSTEM, Origin
 from cdb_rest.rules.errors import (
     GlobalTagNotFoundError,
     InvalidInputError,
@@ -125,6 +125,8 @@ def import_payload_iovs(
         transaction.set_rollback(True)
         return ImportResult()
     types = _types(found, options, origin, result)
+    for name in found:
+        origin.principal.require(role_for(Action.ADD_IOV, tag.status.name), tag.name, name)
     changes = Changes()
     lists = _lists(tag, types, changes, result)
     total = sum(rows.count for rows in found.values())
@@ -182,7 +184,8 @@ def _lock_or_create_tag(name: str, options: ImportOptions, origin: Origin, resul
         changes.record(ChangeAction.CREATE, origin)
         result.effects.creates_tag = True
         return tag
-    origin.principal.require(role_for(Action.ADD_IOV, tag.status.name), tag.name, All.ALL)
+    # Before the file is read.
+    origin.principal.require(role_for(Action.ADD_IOV, tag.status.name), tag.name)
     return tag
 
 
