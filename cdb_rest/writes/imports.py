@@ -269,23 +269,27 @@ class _Batches:
 
     def plans(self, *, protecting: bool) -> Iterator[tuple[Plan, list[Placement]]]:
         """The plan of each batch. Raises the error of the rejected rows."""
-        following: Moment | None = None
+        following: Placement | None = None
         for rows in import_file.read_rows(self.payload_type, ROWS_AT_ONCE, in_order=self.options.in_order):
             placements = []
+            if following is not None:
+                # Otherwise all batches would stay in the memory.
+                following.following = None
             for row in rows:
-                placements.append(self._placement(row, following))
-                following = Moment(row["major_iov"], row["minor_iov"])
+                placement = self._placement(row, None if self.options.in_order else following)
+                placements.append(placement)
+                following = placement
             plan = Plan(placements, protecting=protecting, word="line")
             if plan.refusals:
                 raise refused_lines(plan.refusals)
             yield plan, placements
 
-    def _placement(self, row: dict[str, Any], following: Moment | None) -> Placement:
-        """The placement of a row; `following` is the next start in the file, None for the last one."""
+    def _placement(self, row: dict[str, Any], following: Placement | None) -> Placement:
+        """The placement of a row; `following` is that of the row with the next start, None for the last one and without a set."""
         number, has_end, is_open = row.pop("line"), row.pop("has_end"), row.pop("is_open")
         iov = new_iov(row)
         if is_open and (self.options.hides_later or self.options.in_order):
             has_end = True
-            if following is not None and not self.options.in_order:
-                set_interval(iov, Interval(Moment(iov.major_iov, iov.minor_iov), following))
-        return Placement(iov, self.payload_list, since_only=not has_end, number=number)
+            if following is not None:
+                set_interval(iov, Interval(Moment(iov.major_iov, iov.minor_iov), following.interval.start))
+        return Placement(iov, self.payload_list, since_only=not has_end, number=number, following=following)
