@@ -92,6 +92,11 @@ def test_a_preview_of_an_earlier_state_or_of_other_input_is_not_stored(forms, ap
     found = forms.send(INSERT, page, other | hidden_of(found) | STORE, 400).content.decode()
     assert "The input has changed since the preview." in found and rows() == before
     forms.send(INSERT, found, other | hidden_of(found) | STORE, 303)
+    # Also if somebody else has just stored the same, so that nothing is left to change.
+    same = ROW | {"since": "30,0", "until": "open"}
+    _, hidden = forms.preview(INSERT, same)
+    insert(api, "new", [30, 0])
+    assert "has changed since revision" in forms.send(INSERT, page, same | hidden | STORE, 409).content.decode()
 
 
 def test_what_removes_iovs_or_leaves_a_gap_needs_a_confirmation(forms, api, tag):
