@@ -319,7 +319,8 @@ def test_a_change_is_undone_after_a_preview_of_its_net_effect(forms, api, tag):
     page, hidden = forms.preview(path, {})
     response = forms.send(path, page, hidden | {"comment": "wrong gains"}, 303)
     assert rows() == before and "wrong gains" in forms.open(response["Location"])
-    assert "has first at (4, 0) since revision" in forms.preview(path, {}, 409)[0]
+    undone = f"has first at (4, 0) since revision {revision + 3} (undo of revision {revision} by"
+    assert undone in forms.preview(path, {}, 409)[0]
     assert "Delete the tag instead" in forms.preview("/tags/tag/undo/1", {}, 409)[0]
 
 
