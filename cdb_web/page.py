@@ -21,7 +21,7 @@ from cdb_rest.api.base.errors import handle
 from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.http.security import POLICY, SAFE_METHODS
 from cdb_rest.models import GlobalTag
-from cdb_rest.rules.errors import CdbError
+from cdb_rest.rules.errors import CdbError, InvalidInputError
 from cdb_rest.rules.moment import Mode
 from cdb_web.permissions import administers
 
@@ -62,6 +62,8 @@ def _guarded(view: View) -> View:
             if settings.SESSION_COOKIE_NAME in request.COOKIES:
                 # For the name in the head of the page.
                 principal_of(request.META)
+            if any("\0" in value for values in dict(request.POST.lists()).values() for value in values):
+                raise InvalidInputError("A field has the character NUL, which cannot be stored.")
             with snapshot() if request.method in SAFE_METHODS else nullcontext():
                 response = view(request, *arguments, **named)
         except Exception as error:

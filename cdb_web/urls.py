@@ -47,8 +47,13 @@ class NameConverter:
     regex = "[^/]+"
 
     def to_python(self, value: str) -> str:
-        """The name for a segment. Raises `ValueError` if escaped bytes are not UTF-8, so that no route matches."""
-        return "" if value == "~" else ESCAPES.sub(lambda run: bytes.fromhex(run[0].replace("~", "")).decode(), value)
+        """The name for a segment. Raises `ValueError` if escaped bytes are not UTF-8, or NUL, so that no route matches."""
+        if value == "~":
+            return ""
+        name = ESCAPES.sub(lambda run: bytes.fromhex(run[0].replace("~", "")).decode(), value)
+        if "\0" in name:
+            raise ValueError("NUL cannot be stored, so no object has this name.")
+        return name
 
     def to_url(self, name: str) -> str:
         """The segment for a name."""

@@ -14,6 +14,7 @@ from cdb_rest.parsing.parameters import parse_number
 from cdb_rest.rules.access import Origin
 from cdb_rest.rules.errors import GlobalTagNotFoundError, TagChangedError, invalid_field
 from cdb_rest.rules.names import TEXT_LENGTH
+from cdb_rest.writes.locks import lock_global_tag
 from cdb_rest.writes.transactions import write
 
 Result = TypeVar("Result")
@@ -21,21 +22,19 @@ Result = TypeVar("Result")
 
 @write
 def if_unchanged(tag: str, revision: int, service: Callable[[], Result]) -> Result:
-    """Call a write service that records at most one change of the tag, and roll it back if the tag has a newer change.
+    """Call a write service of a tag, if `revision` is the newest one in the change log of the tag.
 
-    The check comes after the service, which locks the tag when it records its change, so no other change can come between
-    them. Raises `TagChangedError`, and the errors of the service.
+    The tag is locked first, so no other change can come between them. Raises `TagChangedError`, `GlobalTagNotFoundError`, and the
+    errors of the service.
     """
-    result = service()
-    newer = GlobalTagChange.objects.filter(global_tag=tag, revision__gt=revision).order_by("revision")
-    if newer.count() > 1:
-        first = newer.values_list("revision", "actor", "action").first()
-        assert first is not None  # noqa: S101 -- for the type checker
+    lock_global_tag(tag)
+    if newest_revision(tag) != revision:
+        newer = GlobalTagChange.objects.filter(global_tag=tag, revision__gt=revision).order_by("revision").first()
+        by = f" (revision {newer.revision}: {newer.action} by {newer.actor})" if newer else ""
         raise TagChangedError(
-            f"Global tag {tag} has changed since revision {revision} (revision {first[0]}: {first[2]} by {first[1]}). "
-            "Nothing was stored; check the new preview."
+            f"Global tag {tag} has changed since revision {revision}{by}. Nothing was stored; check the new preview."
         )
-    return result
+    return service()
 
 
 def origin_of(request: HttpRequest) -> Origin:

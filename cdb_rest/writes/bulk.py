@@ -53,7 +53,12 @@ def insert_payload_iovs(*, rows: list[dict[str, Any]], origin: Origin = BY_THE_S
     faults = faults_of_set(members, "row")
     refusals += ((number, invalid_field("major_iov", fault[0].upper() + fault[1:])) for number, fault in faults)
     # The next start of each row must be there before it.
-    plan = Plan(sorted(placements, key=_start, reverse=True), equal_starts=False)
+    placements.sort(key=_start, reverse=True)
+    following: dict[int, Placement] = {}
+    for placement in placements:
+        placement.following = following.get(placement.payload_list.id)
+        following[placement.payload_list.id] = placement
+    plan = Plan(placements, equal_starts=False)
     if refusals or plan.refusals:
         raise refused_rows([*refusals, *plan.refusals], len(rows))
     unchanged = sum(placement.holder is not None for placement in placements)

@@ -9,7 +9,7 @@ from django.db import transaction
 from cdb_rest.analysis.contents import ListVersion
 from cdb_rest.models import ChangeAction, GlobalTag, PayloadList, PayloadType
 from cdb_rest.models.payload_list import PRESENT
-from cdb_rest.rules.access import BY_THE_SYSTEM, All, Origin
+from cdb_rest.rules.access import BY_THE_SYSTEM, Origin
 from cdb_rest.rules.errors import (
     GlobalTagNotFoundError,
     InvalidInputError,
@@ -125,6 +125,8 @@ def import_payload_iovs(
         transaction.set_rollback(True)
         return ImportResult()
     types = _types(found, options, origin, result)
+    for name in found:
+        origin.principal.require(role_for(Action.ADD_IOV, tag.status.name), tag.name, name)
     changes = Changes()
     lists = _lists(tag, types, changes, result)
     total = sum(rows.count for rows in found.values())
@@ -182,7 +184,8 @@ def _lock_or_create_tag(name: str, options: ImportOptions, origin: Origin, resul
         changes.record(ChangeAction.CREATE, origin)
         result.effects.creates_tag = True
         return tag
-    origin.principal.require(role_for(Action.ADD_IOV, tag.status.name), tag.name, All.ALL)
+    # Before the file is read.
+    origin.principal.require(role_for(Action.ADD_IOV, tag.status.name), tag.name)
     return tag
 
 
@@ -266,23 +269,27 @@ class _Batches:
 
     def plans(self, *, protecting: bool) -> Iterator[tuple[Plan, list[Placement]]]:
         """The plan of each batch. Raises the error of the rejected rows."""
-        following: Moment | None = None
+        following: Placement | None = None
         for rows in import_file.read_rows(self.payload_type, ROWS_AT_ONCE, in_order=self.options.in_order):
             placements = []
+            if following is not None:
+                # Otherwise all batches would stay in the memory.
+                following.following = None
             for row in rows:
-                placements.append(self._placement(row, following))
-                following = Moment(row["major_iov"], row["minor_iov"])
+                placement = self._placement(row, None if self.options.in_order else following)
+                placements.append(placement)
+                following = placement
             plan = Plan(placements, protecting=protecting, word="line")
             if plan.refusals:
                 raise refused_lines(plan.refusals)
             yield plan, placements
 
-    def _placement(self, row: dict[str, Any], following: Moment | None) -> Placement:
-        """The placement of a row; `following` is the next start in the file, None for the last one."""
+    def _placement(self, row: dict[str, Any], following: Placement | None) -> Placement:
+        """The placement of a row; `following` is that of the row with the next start, None for the last one and without a set."""
         number, has_end, is_open = row.pop("line"), row.pop("has_end"), row.pop("is_open")
         iov = new_iov(row)
         if is_open and (self.options.hides_later or self.options.in_order):
             has_end = True
-            if following is not None and not self.options.in_order:
-                set_interval(iov, Interval(Moment(iov.major_iov, iov.minor_iov), following))
-        return Placement(iov, self.payload_list, since_only=not has_end, number=number)
+            if following is not None:
+                set_interval(iov, Interval(Moment(iov.major_iov, iov.minor_iov), following.interval.start))
+        return Placement(iov, self.payload_list, since_only=not has_end, number=number, following=following)

@@ -6,7 +6,7 @@ empty lists. The repair of lists uses only `save_rows`.
 
 import copy
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import itemgetter
@@ -37,7 +37,8 @@ class Placement:
     """An IOV that is to be placed into a payload list. An IOV without an id is new; one with an id is stored.
 
     With `since_only`, it is valid only up to the next start in the list; its interval must be open. `number` is its row
-    number in the request or the import file. A `Plan` sets the rest:
+    number in the request or the import file. `following` is the one with the next start in the same list, if the placements are a
+    set. A `Plan` sets the rest:
 
     - `cuts`: the rows that it cuts.
     - `holder`: the row that makes the same payload valid at its start, if the whole interval has this payload already. Then the
@@ -48,6 +49,7 @@ class Placement:
     payload_list: PayloadList
     since_only: bool = False
     number: int = 0
+    following: "Placement | None" = field(default=None, repr=False)
     cuts: list[Cut[TimelineRow[PayloadIOV]]] = field(default_factory=list)
     holder: TimelineRow[PayloadIOV] | None = None
 
@@ -128,17 +130,34 @@ class Plan:
         row: TimelineRow[PayloadIOV],
         taken: dict[tuple[int, Moment], TimelineRow[PayloadIOV]],
     ) -> None:
-        payload_list = placement.payload_list
-        timeline = self._timelines[payload_list.id]
+        timeline = self._timelines[placement.payload_list.id]
         effective = timeline.effective(row.interval, since_only=placement.since_only)
+        placement.holder = timeline.holder(effective, lambda other: has_payload(other.iov, row.iov))
+        if placement.holder is not None:
+            return
+        following = placement.following
+        if placement.since_only and following is not None and following.holder is not None:
+            start = following.interval.start
+            if effective.end > start:
+                # The following one, which changed nothing, has to end this one. Then it changes what is valid there.
+                self._place(following, TimelineRow(following.iov, following.interval), following.interval, taken)
+                effective = Interval(effective.start, start)
+        self._place(placement, row, effective, taken)
+
+    def _place(
+        self,
+        placement: Placement,
+        row: TimelineRow[PayloadIOV],
+        effective: Interval,
+        taken: dict[tuple[int, Moment], TimelineRow[PayloadIOV]],
+    ) -> None:
+        payload_list = placement.payload_list
+        timeline, tag = self._timelines[payload_list.id], payload_list.global_tag
 
         def is_same(other: TimelineRow[PayloadIOV]) -> bool:
             return has_payload(other.iov, row.iov)
 
-        placement.holder = timeline.holder(effective, is_same)
-        if placement.holder is not None:
-            return
-        tag = payload_list.global_tag
+        placement.holder = None
         if tag is not None:
             check_permitted(tag=tag.name, status=tag.status.name, action=Action.ADD_IOV)
             check_largest(tag, row.interval)
@@ -294,11 +313,13 @@ def _neighbours(placements: Sequence[Placement]) -> list[PayloadIOV]:
     return found
 
 
-def _ranges(placements: Iterable[Placement]) -> Iterator[tuple[int, Moment, Moment]]:
+def _ranges(placements: Sequence[Placement]) -> Iterator[tuple[int, Moment, Moment]]:
     """The ranges of moments that the placements cover, merged so that they do not overlap: list id, first, last."""
     by_list: dict[int, list[tuple[Moment, Moment]]] = defaultdict(list)
     sizes = {}
-    for placement in placements:
+    # Those that follow are placements, too, except that of the last one of a batch.
+    ends = [one.following for one in placements[:1] if one.following is not None]
+    for placement in [*ends, *placements]:
         interval = placement.interval
         sizes[placement.payload_list.id] = placement.payload_list.iov_count
         by_list[placement.payload_list.id].append(

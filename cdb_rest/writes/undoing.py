@@ -207,7 +207,9 @@ def _described(tag: GlobalTag, change: GlobalTagChange, kind: str, moment: Momen
         text, found = f"{kind} has {payload} at {moment}", reason.change
     if found is None or found.revision <= change.revision:
         return text
-    return f"{text} since revision {found.revision} ({found.action} by {found.actor})"
+    undone = (found.source or {}).get("undone")
+    action = f"undo of revision {undone['revision']}" if undone else found.action
+    return f"{text} since revision {found.revision} ({action} by {found.actor})"
 
 
 def _later_change(tag: GlobalTag, change: GlobalTagChange, kind: str, after: TagList | None) -> GlobalTagChange | None:

@@ -143,12 +143,21 @@ def test_a_manager_of_some_payload_types_cannot_change_a_whole_tag(api, ids, log
 
 @mark.parametrize(
     "write",
-    ["attach a list", "insert", "insert in bulk", "attach an IOV", "move an IOV to another tag", "delete an IOV"],
+    [
+        "attach a list",
+        "insert",
+        "insert in bulk",
+        "import a file",
+        "attach an IOV",
+        "move an IOV to another tag",
+        "delete an IOV",
+    ],
 )
 def test_the_payload_type_must_match(api, ids, login, write):
     role, request = WRITES[write]
     headers = login(role, types="Noise")
     assert "for global tag mine and payload type" in api(*request(MINE, ids), **headers).error(403)["detail"]
+    api(*request(MINE, ids), **login(role, types="Gain|New")).ok()
 
 
 @mark.parametrize(

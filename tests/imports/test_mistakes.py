@@ -36,6 +36,8 @@ MANY = [f"m,{start}," for start in range(1000, 10_999)]
 FILES = {
     "a: the same start twice": (rows("x,10,11", "y,10,12"), *refused(3)),
     "b: out of order": (rows("z,12,", "y,10,", "x,9,"), *stored(f"{BEFORE} x9-O y10-O z12-O")),
+    "b: the payload of before comes back": (rows("x,2,", "a,3,"), *stored("a1-O x2-O a3-O b5-6 c8-O")),
+    "b: it comes back up to an end": (rows("x,2,", "a,3,4"), *stored("a1-2 x2-O a3-4 a4-O b5-6 c8-O")),
     "c: overlap in the file": (rows("x,10,19", "y,13,14"), *refused(3)),
     "c: overlap, out of order": (rows("y,13,", "x,10,19"), *refused(2)),
     "d: end before start": (rows("x,10,9"), *refused(2)),

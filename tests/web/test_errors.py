@@ -36,6 +36,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
         ("/tags/tag/lists/Gain?since=1,2,3", 400, "From must be major,minor"),
         ("/tags/tag/lists/Gain?rev=99", 404, "There is no revision 99"),
         ("/nothing", 404, "There is nothing at '/nothing'."),
+        ("/tags/~00", 404, "There is nothing at '/tags/~00'."),
     ],
 )
 def test_errors_are_pages(browser, tag, path, status, text):
@@ -66,8 +67,10 @@ def test_pages_are_read_only(tag):
 
 def test_requests_that_are_refused_before_any_view_have_pages(browser, tag, settings):
     assert "NUL byte" in browser.get("/tags/tag?rev=%00", 400)
-    settings.CDB_MAX_BODY_BYTES = 2000
+    clearing = {"kind": "clear", "payload_type": "a\0b", "since": "1", "until": "2"}
     client = ServiceClient(headers={"Accept": "text/html"})
+    assert "character NUL" in client.post("/tags/tag/insert", clearing).content.decode()
+    settings.CDB_MAX_BODY_BYTES = 2000
     response = client.post("/tags/tag/insert", {"comment": "x" * 3000})
     assert response.status_code == 413 and "at most 2000 bytes" in response.content.decode()
     assert response.content.decode().startswith("<!DOCTYPE html>")

@@ -92,6 +92,11 @@ def test_a_preview_of_an_earlier_state_or_of_other_input_is_not_stored(forms, ap
     found = forms.send(INSERT, page, other | hidden_of(found) | STORE, 400).content.decode()
     assert "The input has changed since the preview." in found and rows() == before
     forms.send(INSERT, found, other | hidden_of(found) | STORE, 303)
+    # Also if somebody else has just stored the same, so that nothing is left to change.
+    same = ROW | {"since": "30,0", "until": "open"}
+    _, hidden = forms.preview(INSERT, same)
+    insert(api, "new", [30, 0])
+    assert "has changed since revision" in forms.send(INSERT, page, same | hidden | STORE, 409).content.decode()
 
 
 def test_what_removes_iovs_or_leaves_a_gap_needs_a_confirmation(forms, api, tag):
@@ -269,7 +274,7 @@ def test_clone_lock_and_freeze(forms, tag):
         assert "<option selected>frozen</option>" in found and 'value="kept"' in found
     found = forms.send(path, page, {"action": "status", "status": "unlocked", "confirm": "tag"}, 400).content.decode()
     assert "The global tag already has the status unlocked." in found
-    forms.send(path, page, {"action": "status", "status": "\0", "confirm": "tag"}, 404)
+    forms.send(path, page, {"action": "status", "status": "\0", "confirm": "tag"}, 400)
     assert GlobalTag.objects.get(name="tag").status.name == "unlocked"
     forms.send(path, page, {"action": "status", "status": "frozen", "confirm": "tag"}, 303)
     assert GlobalTag.objects.get(name="tag").status.name == "frozen"
@@ -314,7 +319,8 @@ def test_a_change_is_undone_after_a_preview_of_its_net_effect(forms, api, tag):
     page, hidden = forms.preview(path, {})
     response = forms.send(path, page, hidden | {"comment": "wrong gains"}, 303)
     assert rows() == before and "wrong gains" in forms.open(response["Location"])
-    assert "has first at (4, 0) since revision" in forms.preview(path, {}, 409)[0]
+    undone = f"has first at (4, 0) since revision {revision + 3} (undo of revision {revision} by"
+    assert undone in forms.preview(path, {}, 409)[0]
     assert "Delete the tag instead" in forms.preview("/tags/tag/undo/1", {}, 409)[0]
 
 

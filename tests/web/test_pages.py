@@ -306,6 +306,10 @@ def test_closed_reads_need_the_role_reader(browser, tag, settings):
     settings.CDB_OPEN_WRITES = settings.CDB_ANONYMOUS_READS = False
     for path in ["/", *paths_of("tag", "Gain", "x"), "/tags/tag/lanes"]:
         assert "log in" in browser.get(path, 401).lower(), path
+    # Nor does the response to a form show anything.
+    for path in ("/tags/tag/insert", "/tags/tag/manage", "/tags/tag/undo/2", "/types/Gain", "/detached", "/statuses"):
+        response = ServiceClient(headers={"Accept": "text/html"}).post(path, {"action": "describe", "kind": "clear"})
+        assert response.status_code == 401 and "Please log in" in response.content.decode(), path
 
 
 def test_a_person_who_may_write_is_named_or_can_log_in(browser, tag, settings, django_user_model):

@@ -47,8 +47,11 @@ REFUSED = "cdb.refused"
 
 
 def is_closed_read(method: str, path: str) -> bool:
-    """Whether a request to a path of this server is a read that needs the role reader if reads are closed."""
-    if method in SAFE_METHODS:
+    """Whether a request to a path of this server is a read that needs the role reader if reads are closed.
+
+    So is each request for a page: the response to a form shows the tag, its history or the payload types again.
+    """
+    if method in SAFE_METHODS or not path.startswith("/api/"):
         return not path.startswith(OPEN) and path.removeprefix("/") not in PUBLIC
     return method == "POST" and any(pattern.fullmatch(path) for pattern in POSTED_READS)
 
