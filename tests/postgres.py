@@ -28,12 +28,8 @@ from cdb.embedded.server import EmbeddedPostgres  # noqa: E402 -- reads the envi
 # Nothing here has to survive a crash, so nothing waits for the disk. (Asynchronous commits would bring nothing more, and
 # they keep VACUUM from marking fresh rows as visible, which the tests of plans need.)
 FAST = {
-    "fsync": "off",
-    "full_page_writes": "off",
-    "max_wal_size": "1GB",
-    "shared_buffers": "1GB",
-    "max_connections": "400",
-}
+    "fsync": "off", "full_page_writes": "off", "max_wal_size": "1GB", "shared_buffers": "1GB", "max_connections": "400",
+}  # fmt: skip
 
 # A run has a database for each of some hundred services, together up to 5 GB. In memory it takes two thirds of the time.
 IN_MEMORY, LEAST_FREE = Path("/dev/shm"), 12 * 2**30  # noqa: S108

@@ -23,8 +23,6 @@ from tests.builders import make_statuses
 pytestmark = pytest.mark.django_db
 CHOSEN = {choice.name: next(value for value in choice.values if value != "refuse") for choice in CHOICES}
 STATUSES = {"Locked": "locked", "test": "unlocked", "x/y": "locked"}
-# What rows with a fault have besides it.
-MORE_FAULTS = {"equal_starts_of_an_attachment": {"empty"}}
 MODEL_CHOICES = {
     {"duplicate_starts": "equal_starts"}.get(name, name): value for name, value in CHOSEN.items() if name != "frozen_as"
 }
@@ -77,18 +75,6 @@ def test_every_fault_of_every_variant_is_told_decided_and_copied(scratch, varian
     found = verify(copy)
     assert (found.unexplained, found.lines) == (0, [])
     assert model.Data.read(database) == before
-
-
-def test_each_fault_alone_is_told(scratch):
-    database, _ = planted(scratch, "V9")
-    source = source_of(database)
-    # They are in no tag, or in other tags.
-    elsewhere = ("unknown_status", "frozen_tag", "bad_names", "detached_iov", "detached_list", "orphan")
-    for name in [name for name in faults_of("V9") if name not in elsewhere]:
-        report = make_report(source, Decisions("continuous"), only=[name], progress=lambda *_: None)
-        told = {kind for kind, fault in report.faults.items() if kind == FAULTS[name].kind or not fault.is_decided}
-        assert FAULTS[name].kind in told, name
-        assert told <= {FAULTS[name].kind} | MORE_FAULTS.get(name, set()), name
 
 
 def test_each_decision_that_refuses_or_is_missing_stops_a_copy(scratch):

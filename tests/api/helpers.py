@@ -65,19 +65,9 @@ WRITES = [
 ]
 READS = [re.sub(r"<str:(\w+)>", r"{}", paths[0]) for view, paths in views_and_paths() if hasattr(view, "get")]
 IOV = [
-    "id",
-    "payload_url",
-    "checksum",
-    "size",
-    "major_iov",
-    "minor_iov",
-    "comb_iov",
-    "major_iov_end",
-    "minor_iov_end",
-    "payload_list",
-    "revision",
-    "inserted",
-]
+    "id", "payload_url", "checksum", "size", "major_iov", "minor_iov", "comb_iov", "major_iov_end", "minor_iov_end",
+    "payload_list", "revision", "inserted",
+]  # fmt: skip
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 
 

@@ -57,12 +57,7 @@ class Provider:
     def token(self, key_id="first", algorithm="RS256", key=None, headers=None, **claims):
         now = int(time.time())
         usual = {
-            "iss": self.url,
-            "aud": AUDIENCE,
-            "sub": "alice",
-            "iat": now,
-            "exp": now + 3600,
-            "groups": ["/exp/calib"],
-        }
+            "iss": self.url, "aud": AUDIENCE, "sub": "alice", "iat": now, "exp": now + 3600, "groups": ["/exp/calib"],
+        }  # fmt: skip
         claims = {name: value for name, value in (usual | claims).items() if value is not None}
         return jwt.encode(claims, key or self.private[key_id], algorithm, headers={"kid": key_id} | (headers or {}))

@@ -48,12 +48,3 @@ def test_an_account_of_an_identity_provider_can_be_deactivated(operator):
     assert saved.status_code == 302, saved.content
     person.refresh_from_db()
     assert (person.username, person.is_active) == ("exp:/CN=a b|c", False)
-
-
-def test_the_name_of_a_local_account_can_be_changed(operator):
-    account = User.objects.create_user("alice")
-    times = {"date_joined_0": "2026-01-01", "date_joined_1": "00:00:00"}
-    saved = operator.post(f"/admin/auth/user/{account.id}/change/", {"username": "alicia", **times})
-    assert saved.status_code == 302, saved.content
-    account.refresh_from_db()
-    assert account.username == "alicia"

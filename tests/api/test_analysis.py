@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdb_rest.rules.moment import END_OF_TIME, OPEN, Interval, Mode
+from cdb_rest.rules.moment import END_OF_TIME, Interval
 from tests.api.analysis_model import (
-    END,
     LAWS,
     MODES,
     MOMENTS,
@@ -96,47 +95,40 @@ def test_a_complete_tag_says_so(api, build):
     assert [one["payload_type"] for one in found["payload_types"]] == ["Gain"] and found["complete"]
 
 
-def test_the_end_of_a_gap_is_inclusive_in_discrete_mode(api, build, settings):
-    settings.CDB_IOV_MODE = Mode.DISCRETE.value
-    payload_list = build.list(build.tag(), "Gain")
-    build.iov(payload_list, (1, 0), (1, OPEN))
-    build.iov(payload_list, (3, 0))
-    [found] = api.get("global-tags/tag/coverage?since=1,0").ok()["payload_types"]
-    assert found["gaps"] == [{"since": [2, 0], "until": [2, OPEN]}]
-    assert found["last_end"] == list(END)
+NOT_FOUND = {
+    "global-tags/tag/diff/none": "global_tag_not_found",
+    "global-tags/none/diff/tag": "global_tag_not_found",
+    "global-tags/tag/diff/tag?payload_type=none": "payload_type_not_found",
+    "global-tags/tag/diff/tag?rev_a=99": "revision_not_found",
+    "global-tags/none/coverage": "global_tag_not_found",
+    "global-tags/tag/coverage?payload_type=none": "payload_type_not_found",
+    "payload-iovs/explain?gtName=none&majorIOV=1&minorIOV=0": "global_tag_not_found",
+    "payload-iovs/explain?gtName=tag&majorIOV=1&minorIOV=0&payload_type=none": "payload_type_not_found",
+}
+# What the error has.
+INVALID = {
+    "global-tags/tag/diff/tag?by=size": "by",
+    "global-tags/tag/diff/tag?since=1": "since",
+    "global-tags/tag/diff/tag?rev_a=1&at_a=2026-01-01": "rev_a",
+    "payload-iovs/uses": "checksum",
+    "payload-iovs/uses?checksum=": "checksum",
+    "payload-iovs/uses?checksum=a&payload_url=b": "payload_url",
+    "payload-iovs/explain?gtName=tag&majorIOV=1": "minorIOV",
+    "global-tags/tag/diff/tag?base_a=": "base_a must not be empty",
+    "global-tags/tag/diff/tag?base_b=tag&rev_b=1": "rev_b must be given once for each global tag",
+    "global-tags/tag/diff/tag?rev_a=1&rev_a=2": "rev_a must be given once for each global tag",
+    "global-tags/tag/diff/tag?rev_a=one": "rev_a must be",
+    "global-tags/tag/diff/tag?rev_b=1&at_b=2026-01-01": "rev_b and at_b must not be given together",
+    "global-tags/tag/coverage?base=tag&rev=1": "rev must be given once for each global tag",
+    "payload-iovs/explain?gtName=tag&gtName=tag&rev=1&majorIOV=1&minorIOV=0": "rev must be given once",
+}
 
 
-@pytest.mark.parametrize(
-    ("path", "code"),
-    [
-        ("global-tags/tag/diff/none", "global_tag_not_found"),
-        ("global-tags/none/diff/tag", "global_tag_not_found"),
-        ("global-tags/tag/diff/tag?payload_type=none", "payload_type_not_found"),
-        ("global-tags/tag/diff/tag?rev_a=99", "revision_not_found"),
-        ("global-tags/none/coverage", "global_tag_not_found"),
-        ("global-tags/tag/coverage?payload_type=none", "payload_type_not_found"),
-        ("payload-iovs/explain?gtName=none&majorIOV=1&minorIOV=0", "global_tag_not_found"),
-        ("payload-iovs/explain?gtName=tag&majorIOV=1&minorIOV=0&payload_type=none", "payload_type_not_found"),
-    ],
-)
-def test_what_does_not_exist_is_not_found(api, tag, path, code):
-    api.get(path).error(404, code)
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "global-tags/tag/diff/tag?by=size",
-        "global-tags/tag/diff/tag?since=1",
-        "global-tags/tag/diff/tag?rev_a=1&at_a=2026-01-01",
-        "payload-iovs/uses",
-        "payload-iovs/uses?checksum=",
-        "payload-iovs/uses?checksum=a&payload_url=b",
-        "payload-iovs/explain?gtName=tag&majorIOV=1",
-    ],
-)
-def test_faults_get_a_clear_error(api, tag, path):
-    api.get(path).error(400, "invalid_input")
+def test_faults_get_a_clear_error(api, tag):
+    for path, code in NOT_FOUND.items():
+        api.get(path).error(404, code)
+    for path, message in INVALID.items():
+        assert message in api.get(path).error(400, "invalid_input")["detail"], path
 
 
 def test_faults_of_a_body_get_a_clear_error(api, tag):
@@ -200,22 +192,6 @@ def test_each_of_several_tags_can_be_read_in_its_past(api, tag, build):
         f"payload-iovs/explain?gtName=tag&gtName=base&majorIOV=0&minorIOV=0&rev={before}&rev="
     ).ok()
     assert (found["reason"], [one["global_tag"] for one in more]) == ("not_started", ["base"])
-
-
-@pytest.mark.parametrize(
-    ("path", "message"),
-    [
-        ("global-tags/tag/diff/tag?base_a=", "base_a must not be empty"),
-        ("global-tags/tag/diff/tag?base_b=tag&rev_b=1", "rev_b must be given once for each global tag"),
-        ("global-tags/tag/diff/tag?rev_a=1&rev_a=2", "rev_a must be given once for each global tag"),
-        ("global-tags/tag/diff/tag?rev_a=one", "rev_a must be"),
-        ("global-tags/tag/diff/tag?rev_b=1&at_b=2026-01-01", "rev_b and at_b must not be given together"),
-        ("global-tags/tag/coverage?base=tag&rev=1", "rev must be given once for each global tag"),
-        ("payload-iovs/explain?gtName=tag&gtName=tag&rev=1&majorIOV=1&minorIOV=0", "rev must be given once"),
-    ],
-)
-def test_faults_of_several_tags_name_their_parameter(api, tag, path, message):
-    assert message in api.get(path).error(400, "invalid_input")["detail"]
 
 
 @settings(max_examples=examples(100), **LAWS)

@@ -79,14 +79,6 @@ def test_bad_bodies(api, payload_list, method, path):
         assert contents() == before, name
 
 
-@pytest.mark.parametrize("path", FORMS)
-def test_missing_fields_are_named(api, path):
-    method = "PUT" if path.endswith("attach") else "POST"
-    error = api(method, path, {}).error(400, "invalid_input")
-    required = {"gt": "status", "piov": "payload_url", "pl": "payload_type"}.get(path)
-    assert required is None or error[required] == ["This field is required."]
-
-
 @pytest.mark.parametrize(("path", "field"), [(path, field) for path, form in FORMS.items() for field in form])
 def test_every_nasty_value_in_every_field(api, payload_list, build, path, field):
     build.iov(None, (0, 0))
@@ -117,25 +109,6 @@ def test_nasty_paths_and_queries(api, path):
             assert answer.status in (200, 400, 404), (url, answer.json)
             if answer.status != 200:
                 answer.error(answer.status)
-
-
-@pytest.mark.parametrize("name", ["x" * 80, "é" * 80, "a b", "a+b", "a%b", "#?&", "%2e", "ascii-._~"])
-def test_every_name_that_a_path_can_have_can_be_asked_for(api, build, name):
-    from urllib.parse import quote
-
-    build.tag(name)
-    assert api.get(f"globalTag/{quote(name)}?light").ok()["name"] == name
-    assert api.get(f"payloadiovs/?gtName={quote(name)}&majorIOV=0&minorIOV=0").ok() == []
-    api.delete(f"deleteGlobalTag/{quote(name)}").ok()
-
-
-def test_an_interval_that_ends_too_early_is_refused(api, settings):
-    body = {"payload_url": "u", "checksum": "c", "major_iov": 5, "minor_iov": 5, "major_iov_end": 5, "minor_iov_end": 5}
-    api.post("piov", body).error(400, "invalid_input")
-    api.post("piov", body | {"minor_iov_end": 4}).error(400, "invalid_input")
-    settings.CDB_IOV_MODE = "discrete"
-    api.post("piov", body).ok()
-    api.post("piov", body | {"minor_iov_end": 4}).error(400, "invalid_input")
 
 
 def test_numbers_may_come_as_strings_and_null_for_what_may_be_left_out(api):

@@ -11,7 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils.http import http_date, parse_http_date
 
-from cdb_rest.models import GlobalTag, PayloadIOV
+from cdb_rest.models import GlobalTag
 from tests.api.helpers import LOOKUP, OF_THE_TAG, insert
 
 pytestmark = pytest.mark.django_db
@@ -43,59 +43,12 @@ def test_another_validator_gets_the_whole_response(api, tag, path):
     assert api("HEAD", path, if_none_match=several).status == 304
 
 
-WRITES = {
-    "insert": lambda api: insert(api, "second", [2, 0]),
-    "insert at the same start": lambda api: insert(api, "second", [1, 0]),
-    "delete": lambda api: api.delete("deletePayloadIOV/tag/Gain/1/0").ok(),
-    "status": lambda api: api.put("gt_change_status/tag/locked").ok(),
-    "list": lambda api: api.put(
-        "pl_attach", {"global_tag": "tag", "payload_list": api.post("pl", {"payload_type": "Gain"}).ok()["name"]}
-    ).ok(),
-    "by hand": lambda api: PayloadIOV.objects.all().delete(),
-}
-
-
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("write", WRITES)
-def test_each_write_renames_every_answer_of_the_tag_and_no_other_one(api, tag, write):
-    api.post("gt", {"name": "other", "status": "unlocked"}).ok()
-    other = "payloadiovs/?gtName=other&majorIOV=5&minorIOV=0"
-    before = {path: api.get(path) for path in (*CACHEABLE, other)}
-    WRITES[write](api)
-    for path in CACHEABLE:
-        answer = api.get(path, if_none_match=before[path].headers["ETag"])
-        assert answer.status == 200 and answer.headers["ETag"] != before[path].headers["ETag"]
-        assert api.get(path).content == answer.content
-    assert api.get(other, if_none_match=before[other].headers["ETag"]).status == 304
-
-
-def test_a_name_that_is_used_again_names_its_answers_anew(api, tag):
-    api.post("gt", {"name": "empty", "status": "unlocked"}).ok()
-    lookup = LOOKUP.replace("tag", "empty")
-    seen = set()
-    for _ in range(5):
-        etag = api.get(lookup).headers["ETag"]
-        assert etag not in seen
-        seen.add(etag)
-        assert api.get("globalTags").headers["ETag"] not in seen
-        seen.add(api.get("globalTags").headers["ETag"])
-        api.delete("deleteGlobalTag/empty").ok()
-        assert api.get(lookup, if_none_match=etag).status == 404
-        api.post("gt", {"name": "empty", "status": "unlocked"}).ok()
-
-
 @pytest.mark.django_db(transaction=True)
 def test_questions_with_different_answers_have_different_names(api, tag):
     queries = [
-        LOOKUP,
-        LOOKUP + "&strict=1",
-        LOOKUP + "&shape=dict",
-        LOOKUP.replace("5", "0"),
-        LOOKUP.replace("=0", "=1"),
-        "globalTag/tag",
-        "globalTag/tag?light",
-        "gtPayloadLists/tag",
-    ]
+        LOOKUP, LOOKUP + "&strict=1", LOOKUP + "&shape=dict", LOOKUP.replace("5", "0"), LOOKUP.replace("=0", "=1"),
+        "globalTag/tag", "globalTag/tag?light", "gtPayloadLists/tag",
+    ]  # fmt: skip
     named = [api.get(query).headers["ETag"] for query in queries]
     assert len(set(named)) == len(named)
     # What decides nothing gives no other name.

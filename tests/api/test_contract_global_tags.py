@@ -140,11 +140,3 @@ def test_the_author_of_a_clone_is_its_caller(api, world, body, author):
 def test_an_invalid_author_of_a_clone_is_refused(api, world, author):
     assert api.post("cloneGlobalTag/run24/copy", {"author": author}).error(400, "invalid_input")["author"]
     api.get("globalTag/copy?light").error(404)
-
-
-@parametrize("path", ["gtPayloadLists/run24", "global-tags/run24/payload-lists"])
-def test_payload_lists_of_a_global_tag(api, world, build, path):
-    assert api.get(path).ok() == {"Gain": world["gain"].name, "Noise": f"Noise_{world['gain'].id + 1}"}
-    build.tag("empty")
-    assert api.get("gtPayloadLists/empty").ok() == {}
-    api.get("gtPayloadLists/missing").error(404, "global_tag_not_found")

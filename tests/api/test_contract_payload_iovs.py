@@ -61,14 +61,3 @@ def test_payload_list_by_name(api, world):
     # Unknown parameters are members of the error, but never replace its code and its detail.
     refused = api.get("payload-lists/by-name/nothing?code=1&detail=2&other=3").error(400, "unknown_parameter")
     assert isinstance(refused["other"], list)
-
-
-@pytest.mark.django_db(transaction=True)
-@parametrize("path", ["pl_attach", "payload-lists/attach"])
-def test_attach_payload_list_in_place_of_the_old_one(api, world, path):
-    body = {"global_tag": "run24", "payload_list": world["detached"].name}
-    attached = api.put(path, body).ok()
-    assert (attached["global_tag"], attached["payload_type"]) == ("run24", "Gain")
-    assert api.get("gtPayloadLists/run24").ok()["Gain"] == world["detached"].name
-    assert api.get(f"pl/{world['gain'].id}").ok()["global_tag"] is None
-    assert api.put(path, body).ok() == attached

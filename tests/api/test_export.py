@@ -13,24 +13,15 @@ from hypothesis import strategies as st
 from cdb_rest.exports.export import Form, Selection, export
 from cdb_rest.models import GlobalTag
 from cdb_rest.rules.moment import AFTER_ALL, OPEN, Interval, Mode, Moment
-from tests.api.helpers import insert
 from tests.builders import Builder, emptied
 from tests.profiles import examples
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 COLUMNS = [
-    "payload_type",
-    "payload_url",
-    "checksum",
-    "size",
-    "major_iov",
-    "minor_iov",
-    "major_iov_end",
-    "minor_iov_end",
-    "revision",
-    "mode",
-]
+    "payload_type", "payload_url", "checksum", "size", "major_iov", "minor_iov", "major_iov_end", "minor_iov_end",
+    "revision", "mode",
+]  # fmt: skip
 
 NASTY = 'a "quoted", \\ \\. \\n back\nline\r\ttab \x01\x02 é 𝄞'
 
@@ -175,32 +166,3 @@ def test_a_window_has_the_rows_that_are_valid_somewhere_in_it(settings, lists, s
         lines = b"".join(export(Selection("tag", (), window), Form.JSONL)).splitlines()
         found = [[*json.loads(line).values()] for line in lines]
         assert [[row[0], *row[4:8]] for row in found] == expected
-
-
-def test_a_window_of_the_past_begins_with_the_row_that_was_valid_then(api, tag):
-    def insert_next(url, major):
-        row = {"global_tag": "tag", "payload_type": "Gain", "payload_url": url, "checksum": "", "since": [major, 0]}
-        api.post("payload-iovs/insert", row | {"until": "next"}).ok()
-
-    def windows(query=""):
-        return [api.get(f"global-tags/tag/export?since={major},5{query}").content for major in (0, 2, 3, 4, 6)]
-
-    kept = {}
-
-    def check():
-        kept[len(kept) + 3] = windows()
-        for revision, found in kept.items():
-            assert windows(f"&rev={revision}") == found, (revision, len(kept))
-
-    api.delete("deletePayloadIOV/tag/Gain/1/0").ok()
-    check()
-    # Rows without an end stay as they are when the next one cuts their area, and are superseded only later.
-    for url, major in (("a", 1), ("b", 3), ("c", 5), ("d", 4)):
-        insert_next(url, major)
-        check()
-    for major in (3, 1, 5):
-        api.delete(f"deletePayloadIOV/tag/Gain/{major}/0").ok()
-        check()
-    insert(api, "new", [2, 0])
-    check()
-    assert len(set(map(tuple, kept.values()))) == len(kept) == 9

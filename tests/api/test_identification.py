@@ -35,22 +35,20 @@ def test_an_invalid_token_is_refused(api, header, detail):
     assert answer.headers["WWW-Authenticate"] == 'Bearer realm="cdb", error="invalid_token"'
 
 
-@mark.parametrize(
-    ("headers", "detail"),
-    [
-        ({}, "and the request has no header Authorization; send Authorization: Bearer <token>."),
-        ({"Authorization": "Token cdb_1234"}, "and the scheme of the header Authorization is 'Token'; use Bearer."),
-        ({"Authorization": "Basic dXNlcjpwYXNz"}, "and the scheme of the header Authorization is 'Basic'; use Bearer."),
+def test_a_request_without_a_token_is_told_what_it_has_instead(api, settings):
+    for sent, detail in (
+        (None, "no header"),
+        ("Token cdb_1234", "'Token'"),
+        ("cdb_1234", "no scheme"),
+        ("eyJh.eyJp.c2ln x", "no scheme"),
+    ):
+        headers = {"Authorization": sent} if sent else {}
+        settings.CDB_ANONYMOUS_READS = True
+        writing = api.post("pt", {"name": "Gain"}, **headers).error(401, "authentication_required")["detail"]
+        settings.CDB_ANONYMOUS_READS = False
+        reading = api.get("pt", **headers).error(401, "authentication_required")["detail"]
         # The token itself is not repeated.
-        ({"Authorization": "cdb_1234"}, "and the header Authorization has no scheme; use Bearer."),
-        ({"Authorization": "eyJh.eyJp.c2ln x"}, "and the header Authorization has no scheme; use Bearer."),
-    ],
-)
-def test_a_request_without_a_token_is_told_what_it_has_instead(api, settings, headers, detail):
-    answer = api.post("pt", {"name": "Gain"}, **headers)
-    assert detail in answer.error(401, "authentication_required")["detail"]
-    settings.CDB_ANONYMOUS_READS = False
-    assert detail in api.get("pt", **headers).error(401, "authentication_required")["detail"]
+        assert all(detail in one and "1234" not in one and "eyJh" not in one for one in (writing, reading))
 
 
 def test_a_token_expires(api, login):

@@ -6,8 +6,7 @@ import pytest
 from django.utils import timezone
 
 from cdb_rest.models import GlobalTag, GlobalTagChange, IdempotencyRecord, PayloadIOV, PayloadList, PayloadType
-from cdb_rest.rules.moment import OPEN
-from tests.api.helpers import PATH, body, rows
+from tests.api.helpers import PATH, body
 
 pytestmark = pytest.mark.django_db
 
@@ -32,30 +31,6 @@ def test_one_call_makes_the_list_and_the_row(api, empty_tag):
     again = api.post(PATH, body(since=[20, 0])).ok()
     assert not again["rows"][0]["list_created"] and again["revisions"] == {"tag": 2}
     assert again["rows"][0]["added"]["until"] == "open"
-
-
-@pytest.mark.django_db(transaction=True)
-def test_next_goes_up_to_the_next_start_and_open_to_the_end(api, empty_tag):
-    api.post(PATH, [body(since=[0, 0], payload_url="a"), body(since=[10, 0], payload_url="b")]).ok()
-    answer = api.post(PATH, body(since=[4, 0], until="next")).ok()
-    assert answer["rows"][0]["added"]["until"] == "next" and answer["rows"][0]["detached"] == []
-    assert [row[:2] for row in rows(api)] == [("a", (0, 0)), ("new.root", (4, 0)), ("b", (10, 0))]
-    [row] = api.post(PATH, body(since=[2, 0], until="open", payload_url="all")).ok()["rows"]
-    assert [cut["payload_url"] for cut in row["detached"]] == ["new.root", "b"]
-    assert rows(api) == [("a", (0, 0), (2, 0)), ("all", (2, 0), (OPEN, OPEN))]
-
-
-@pytest.mark.django_db(transaction=True)
-def test_an_array_goes_in_the_order_given(api, empty_tag):
-    answer = api.post(
-        PATH, [body(payload_url="first", since=[0, 0], until=[10, 0]), body(payload_url="second", until=[6, 0])]
-    ).ok()
-    [split] = answer["rows"][1]["split"]
-    assert split["id"] == answer["rows"][0]["added"]["id"]
-    assert split["after"] == [{"since": [0, 0], "until": [5, 0]}, {"since": [6, 0], "until": [10, 0]}]
-    assert [row[0] for row in rows(api)] == ["first", "second", "first"]
-    assert answer["revisions"] == {"tag": 1}
-    assert api.post(PATH, []).ok()["rows"] == []
 
 
 @pytest.mark.parametrize("say_so", ["member", "query"])
@@ -140,16 +115,6 @@ def test_the_end_must_be_named_because_leaving_it_out_would_remove_later_rows(ap
     assert api.post(PATH, without | {"until": [2, 6]}).ok()["detail"] == (
         "Payload IOVs inserted: 1; unchanged: 0; existing IOVs shortened, moved or split: 1; removed from their list: 0."
     )
-
-
-@pytest.mark.parametrize("mode", ["discrete"])
-def test_in_discrete_mode_ends_are_inclusive(api, empty_tag, settings, mode):
-    settings.CDB_IOV_MODE = mode
-    api.post(PATH, body(since=[5, 0], until=[5, OPEN], payload_url="whole experiment")).ok()
-    [row] = api.post(PATH, body(since=[5, 3], until=[5, 3], payload_url="one run")).ok()["rows"]
-    assert row["split"][0]["after"] == [{"since": [5, 0], "until": [5, 2]}, {"since": [5, 4], "until": [5, OPEN]}]
-    [row] = api.post(PATH, body(since=[5, OPEN], until=[6, 0], payload_url="from the last run")).ok()["rows"]
-    assert row["trimmed"][0]["after"] == [{"since": [5, 4], "until": [5, OPEN - 1]}]
 
 
 def test_a_repeated_request_gets_the_first_answer(api, empty_tag):

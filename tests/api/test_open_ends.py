@@ -67,15 +67,3 @@ def test_both_spellings_of_open_follow_each_other(api, start, append):
     assert append(10, TO_THE_END, major=1).ok()["trimmed"] == []
     append(80, IN_MAJOR).error(409, "iov_overlap")
     assert rows(api)[-2:] == [("bulk", (0, 70), IN_MAJOR), ("1-10", (1, 10), TO_THE_END)]
-
-
-@pytest.mark.parametrize("mode", ["discrete"])
-def test_in_discrete_mode_such_an_end_closes_the_run(api, settings, mode, start, append):
-    settings.CDB_IOV_MODE = mode
-    start(IN_MAJOR)
-    for end in (IN_MAJOR, TO_THE_END):
-        append(20, end).error(409, "iov_overlap")
-    append(0, TO_THE_END, major=1).ok()
-    append(5, (1, OPEN), major=1).error(409, "iov_overlap")
-    append(5, TO_THE_END, major=1).ok()
-    assert [row[1:] for row in rows(api)] == [((0, 10), IN_MAJOR), ((1, 0), (1, 4)), ((1, 5), TO_THE_END)]

@@ -97,12 +97,6 @@ def test_budgets(api, build, strategies_on, rows):
         found[path] = statements(api.get, path.format(**names))
     wrong = {path: sent for path, sent in found.items() if len(sent) != BUDGETS[path]}
     assert not wrong, report(wrong)
-
-
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("rows", [1, 10])
-def test_budgets_of_reads_by_post(api, build, rows):
-    fill(build, rows)
     found = {}
     for path, body in POST_BUDGETS:
         rules.forget()

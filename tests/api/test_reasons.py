@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from cdb_rest.models import GlobalTagChange
 from cdb_rest.rules.moment import OPEN, Interval, Mode, Moment
 from tests.api.analysis_model import LAWS, MODES, differences, read_differences, rows_of, valid
-from tests.api.helpers import insert
 from tests.builders import emptied
 from tests.profiles import examples
 
@@ -153,26 +152,3 @@ def test_the_uses_are_those_of_all_revisions(api, gain, settings, history, mode)
             assert len([one for one in present if one["global_tag"]]) == len(
                 [one for one in expected if one[1] is None]
             )
-
-
-def test_reasons_without_a_valid_row(api, tag):
-    def reason(major, payload_type="Gain"):
-        path = f"payload-iovs/explain?gtName=tag&majorIOV={major}&minorIOV=0&payload_type={payload_type}"
-        [found] = api.get(path).ok()
-        return found
-
-    api.post("pt", {"name": "Noise"}).ok()
-    assert reason(5, "Noise")["reason"] == "no_payload_list"
-    assert reason(0)["reason"] == "not_started"
-    assert reason(0)["change"] is None
-    api.delete(f"deletePayloadIOV/tag/Gain/1/0/{OPEN}/{OPEN}", **{"CDB-Comment": "wrong"}).ok()
-    found = reason(5)
-    assert (found["reason"], found["change"]["action"], found["change"]["comment"]) == (
-        "not_started",
-        "delete_iov",
-        "wrong",
-    )
-    assert found["replaced"]["payload_url"] == "first"
-    insert(api, "second", [2, 0])
-    found = reason(5)
-    assert (found["reason"], found["payload_iov"]["payload_url"], found["replaced"]) == ("valid", "second", None)

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdb_rest.lookup.model import COLUMNS
 from cdb_rest.rules.moment import END_OF_TIME, Interval, Mode, Moment
 from tests.api.analysis_model import (
     LAWS,
@@ -98,26 +97,6 @@ def test_the_parts_of_several_tags_are_those_of_a_model(api, settings, tags, mod
             (one["payload_type"], one["global_tag"], [one["major_iov"], one["minor_iov"]], one["since"], one["until"])
             for one in answer.ok()
         ]
-
-
-@pytest.fixture
-def two(api, build):
-    """The tag patch has Gain from (5, 0) to (6, 0), the tag base Gain and Noise from (1, 0) on."""
-    base = build.tag("base")
-    build.iov(build.list(base, "Gain"), (1, 0), url="base gain")
-    build.iov(build.list(base, "Noise"), (1, 0), url="base noise")
-    build.iov(build.list(build.tag("patch"), "Gain"), (5, 0), (6, 0), url="patch gain")
-
-
-STACK = "payloadiovs/?gtName=patch&gtName=base&majorIOV={}&minorIOV=0"
-
-
-def test_a_patch_comes_before_its_base(api, two):
-    assert [row[1] for row in api.get(STACK.format(5)).ok()] == ["patch gain", "base noise"]
-    assert [row[1] for row in api.get(STACK.format(6)).ok()] == ["base gain", "base noise"]
-    assert [row[1] for row in api.get(STACK.format(1)).ok()] == ["base gain", "base noise"]
-    [row, _] = api.get(STACK.format(5) + "&shape=dict").ok()
-    assert list(row) == list(COLUMNS)
 
 
 def test_each_tag_has_its_own_revision(api, tag):

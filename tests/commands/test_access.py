@@ -1,13 +1,11 @@
 """manage.py grant, token and who-may: what they print about patterns, units, unknown names and open writes."""
 
-import shlex
 from io import StringIO
 
 import pytest
 from django.core.management import call_command
 
-from cdb.management import preparation
-from cdb_rest.models import ApiToken, GlobalTag, PayloadType
+from cdb_rest.models import ApiToken, PayloadType
 from cdb_rest.rules.errors import GlobalTagNotFoundError, PayloadTypeNotFoundError
 from tests.api.helpers import grant as add_rule
 
@@ -89,10 +87,3 @@ def test_who_may_says_when_writes_are_open(settings, value, words):
     assert "Reads are open to all clients" in who_may("read")
     settings.CDB_ANONYMOUS_READS = False
     assert "are open" not in who_may("read")
-
-
-def test_the_example_of_a_start_has_the_name_of_any_tag_as_a_shell_needs_it(build):
-    GlobalTag.objects.all().delete()
-    build.tag("it's")
-    [line] = [line for line in preparation.instructions(opens_writes=True) if line.startswith("Try:")]
-    assert shlex.split(line)[-1].endswith("/payloadiovs/?gtName=it%27s&majorIOV=5&minorIOV=0")

@@ -83,16 +83,6 @@ def repaired(api, *expected, unchanged=True):
     return printed
 
 
-def test_a_sound_history_has_no_faults(history):
-    global_tags.clone_global_tag(source="tag", target="copy")
-    payload_lists.attach_payload_list(global_tag="copy", payload_list=history[1])
-    global_tags.delete_global_tag(name="tag")
-    global_tags.delete_global_tag(name="copy")
-    ok, printed = check()
-    assert ok and "No faults found" in printed, printed
-    assert check("--tag", "tag")[0]
-
-
 @pytest.mark.parametrize(
     ("statement", "parameter"),
     [(INSERT, "{list}"), ('DELETE FROM "PayloadIOV" WHERE payload_url = %s', "tag Gain 12 to 14")],
@@ -110,14 +100,6 @@ def test_the_history_of_rows_that_another_program_wrote_begins_anew(api, history
     assert entry.revision == 9 and entry.actor.startswith("check_history")
     insert("tag", 3, 35)
     assert check()[0] and set(known()) == {1, 9, 10}
-
-
-def test_areas_that_overlap(api, history):
-    sql("""
-        INSERT INTO "PayloadIOVHistory" (payload_list_id, node, comb_iov, until, added_in, removed_in, row_start)
-        SELECT id, cdb_fork_node(2, 5), 7, 8, 2, 5, 0 FROM "PayloadList" WHERE name = %s
-    """, history[0])  # fmt: skip
-    repaired(api, "areas")
 
 
 def test_a_list_that_another_program_attached_is_in_the_tag_from_now_on(api, history):

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from cdb_rest.models import GlobalTag, GlobalTagChange, GlobalTagStatus, PayloadIOV, PayloadList
+from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, PayloadList
 from tests.commands.helpers import attempt
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -32,12 +32,6 @@ def spoil(build, name="tag"):
     build.iov(payload_list, (20, 0), (20, 0), url="empty")
     PayloadList.objects.filter(id=payload_list.id).update(iov_count=7)
     return payload_list
-
-
-def test_a_sound_database_has_no_faults(build):
-    build.iov(build.list(build.tag()), (0, 0), (1, 0))
-    ok, printed = check()
-    assert ok and "No faults found" in printed
 
 
 def test_faults_are_found_and_repaired_and_no_answer_changes(api, build):
@@ -74,22 +68,3 @@ def test_faults_are_found_and_repaired_and_no_answer_changes(api, build):
     assert GlobalTagChange.objects.filter(action="repair").count() == 1
     assert log.action == "repair" and log.revision == GlobalTag.objects.get().revision > 5
     assert log.actor.startswith("check_intervals")
-
-
-def test_only_one_tag(build):
-    spoil(build, "one")
-    spoil(build, "other")
-    assert check("--global-tag", "one", "--repair")[0]
-    ok, printed = check()
-    assert not ok and "one" not in re.findall(r"\b(one|other)\b", printed)
-    assert "There is no global tag 'nothing'." in check("--global-tag", "nothing")[1]
-
-
-def test_the_lists_of_frozen_tags_are_left_as_they_are(api, build):
-    spoil(build)
-    GlobalTag.objects.update(status=GlobalTagStatus.objects.get(name="frozen"))
-    before = api.get("globalTag/tag").json["payload_lists"]
-    ok, printed = check("--repair")
-    assert not ok and "frozen" in printed
-    assert kinds(printed.split("Not repaired")[1]) == ["empty", "overlap", "overlap"]
-    assert api.get("globalTag/tag").json["payload_lists"] == before

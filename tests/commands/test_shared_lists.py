@@ -4,10 +4,9 @@ import re
 
 import pytest
 
-from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, PayloadIOVHistory, PayloadList, PayloadListVersion
+from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOVHistory, PayloadList, PayloadListVersion
 from cdb_rest.rules.as_of import AsOf
-from cdb_rest.writes import global_tags, payload_iovs
-from cdb_rest.writes.rows import interval_of
+from cdb_rest.writes import global_tags
 from tests.commands.helpers import attempt, insert, sql
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("payload_types")]
@@ -90,24 +89,6 @@ def test_fifty_clones_keep_all_that_they_answer_when_their_base_is_deleted_and_e
     attempt("prune_history", "--before", "2100-01-01")
     # One run frees the versions of the clones and the rows of the base that they shared.
     assert not PayloadIOVHistory.objects.exists() and not PayloadListVersion.objects.exists()
-
-
-@pytest.mark.parametrize("keep_history", [True, False])
-def test_a_deleted_base_keeps_the_past_of_its_clones(api, base, keep_history):
-    clone("base", "copy")
-    clone("base", "past", 4)
-    insert("copy", 12, 18)
-    before = {tag: [lookups(api, tag, 1), lookups(api, tag)] for tag in ("copy", "past")}
-    insert("base", 0)
-    global_tags.delete_global_tag(name="base", keep_history=keep_history)
-    # The clone's first revision, and the rows in the base that it alone refers to.
-    attempt("prune_history", "--before", "2100-01-01", "--tag", "base")
-    assert {tag: [lookups(api, tag, 1), lookups(api, tag)] for tag in ("copy", "past")} == before
-    check_clean()
-    attempt("prune_history", "--keep", "1", "--tag", "copy")
-    api.get("payloadiovs/?gtName=copy&majorIOV=1&minorIOV=0&rev=1").error(410)
-    assert [lookups(api, "copy"), lookups(api, "past")] == [before["copy"][1], before["past"][1]]
-    check_clean()
 
 
 def test_a_check_of_a_clone_finds_the_faults_of_its_deleted_base(base):
@@ -206,14 +187,3 @@ def test_intervals_are_repaired_in_a_base_and_in_the_lists_that_share_it(api, bu
     assert faults("check_intervals") == ["overlap", "overlap", "empty"]
     assert faults("check_intervals", "--global-tag", "frozen") == ["overlap", "overlap", "empty"]
     assert attempt("check_history")[0]
-
-
-def test_detached_rows_of_a_base_stay_in_its_clones(api, base):
-    clone("base", "copy")
-    before = answers(api, "copy")
-    for iov in PayloadIOV.objects.filter(payload_list=list_of("base")).order_by("id")[:2]:
-        removed = interval_of(iov)
-        payload_iovs.delete_payload_iov(global_tag="base", payload_type="Gain", start=removed.start, end=removed.end)
-    attempt("prune_history", "--keep", "1")
-    assert answers(api, "copy") == before
-    check_clean()

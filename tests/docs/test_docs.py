@@ -19,14 +19,9 @@ from docs.reference import __main__ as reference
 from docs.reference.errors import ERRORS
 
 NAMES_IN_DOCS = {
-    "tag_id": "id",
-    "list_id": "id",
-    "iov_id": "id",
-    "global_tag": "tag",
-    "payload_type": "payload type",
-    "major_end": "major end",
-    "minor_end": "minor end",
-}
+    "tag_id": "id", "list_id": "id", "iov_id": "id", "global_tag": "tag", "payload_type": "payload type",
+    "major_end": "major end", "minor_end": "minor end",
+}  # fmt: skip
 
 
 def read(name):
@@ -48,12 +43,8 @@ def error_codes():
                 codes |= {node.args[1].value} if isinstance(node.args[1], ast.Constant) else set()
     codes |= set(re.findall(r'"code":"(\w+)"', read("deploy/nginx-errors.conf")))
     return codes | {
-        "invalid_json",
-        "body_too_complex",
-        "unsupported_media_type",
-        "method_not_allowed",
-        "malformed_request",
-    }
+        "invalid_json", "body_too_complex", "unsupported_media_type", "method_not_allowed", "malformed_request",
+    }  # fmt: skip
 
 
 def test_the_error_codes_of_the_table_are_those_that_exist():
@@ -67,14 +58,10 @@ def test_the_error_codes_of_the_table_are_those_that_exist():
     assert codes - {"code"} == error_codes()
 
 
-@pytest.mark.parametrize("name", STATEMENTS)
-def test_every_statement_is_used(name):
+def test_every_statement_is_used():
     sources = [source for package in ("cdb", "cdb_rest", "cdb_web") for source in (ROOT / package).rglob("*.py")]
-    assert any(f'"{name}"' in source.read_text() for source in sources)
-
-
-def test_the_readme_is_short():
-    assert len(read("README.md").splitlines()) <= 120
+    used = set(re.findall(r'"(\w+)"', "\n".join(source.read_text() for source in sources)))
+    assert set(STATEMENTS) - used == set()
 
 
 def test_links_between_documents_lead_somewhere():
@@ -101,26 +88,11 @@ def test_the_architecture_names_every_package(package):
 DECLARED = {variable.name: variable for variable in VARIABLES}
 # Names that look like settings: of the client, of compose.yaml, of a script, of examples and of nopayloaddb.
 OTHER_NAMES = {
-    "CDB_ADDRESS",
-    "CDB_AUTH_CLASS",
-    "CDB_CACHE_DIR",
-    "CDB_CONFIG_DIR",
-    "CDB_DATABASE_PASSWORD",
-    "CDB_DEBUG",
-    "CDB_IMAGE",
-    "CDB_PAYLOAD_IOVS_QUERY",
-    "CDB_PERMISSION_PLUGIN_CLASS",
-    "CDB_PRIMARY",
-    "CDB_PRIMARY_PORT",
-    "CDB_PRIMARY_SQL",
-    "CDB_REPLICATION_PASSWORD",
-    "CDB_SERVER",
-    "CDB_TOKEN",
-    "CDB_TOKEN_FILE",
-    "CDB_TRUSTED_PROXY",
-    "CDB_URL",
-    "CDB_VERSION",
-}
+    "CDB_ADDRESS", "CDB_AUTH_CLASS", "CDB_CACHE_DIR", "CDB_CONFIG_DIR", "CDB_DATABASE_PASSWORD", "CDB_DEBUG",
+    "CDB_IMAGE", "CDB_PAYLOAD_IOVS_QUERY", "CDB_PERMISSION_PLUGIN_CLASS", "CDB_PRIMARY", "CDB_PRIMARY_PORT",
+    "CDB_PRIMARY_SQL", "CDB_REPLICATION_PASSWORD", "CDB_SERVER", "CDB_TOKEN", "CDB_TOKEN_FILE", "CDB_TRUSTED_PROXY",
+    "CDB_URL", "CDB_VERSION",
+}  # fmt: skip
 FILES = [
     *ROOT.glob("*.md"),
     *ROOT.glob("docs/*.md"),

@@ -150,38 +150,12 @@ def test_the_client_s_own_test_of_locked_tags(cpp, made):
     assert tag not in cpp.global_tags()
 
 
-def test_clone_and_change_the_clone(cpp, made):
-    tag, payload_type = made
-    cpp.insert_payload(tag, payload_type, "first", (0, 0), (0, 5))
-    cpp.clone(tag, f"{tag}_copy")
-    cpp.insert_payload(f"{tag}_copy", payload_type, "second", (0, 5))
-    assert cpp.payloads(tag, 0, 7) == {}
-    assert cpp.payloads(f"{tag}_copy", 0, 7)[payload_type][0] == "second"
-
-
-def test_delete_an_interval_by_start_and_by_start_and_end(cpp, made):
-    tag, payload_type = made
-    cpp.insert_payload(tag, payload_type, "closed", (1, 0), (2, 0))
-    cpp.insert_payload(tag, payload_type, "open", (2, 0))
-    cpp.write("DELETE", f"deletePayloadIOV/{tag}/{payload_type}/1/0/2/0")
-    cpp.write("DELETE", f"deletePayloadIOV/{tag}/{payload_type}/2/0")
-    assert cpp.payloads(tag, 3, 0) == {}
-
-
 def test_delete_a_payload_type_with_its_lists(cpp, made):
     tag, payload_type = made
     payload_list = cpp.write("POST", "pl", {"payload_type": payload_type})["name"]
     cpp.write("PUT", "pl_attach", {"global_tag": tag, "payload_list": payload_list})
     cpp.delete_payload_type(payload_type)
     assert payload_type not in [one["name"] for one in cpp.get("pt")]
-
-
-def test_64_bit_moments(cpp, made):
-    tag, payload_type = made
-    cpp.insert_payload(tag, payload_type, "time", (0, 1_700_000_000_123_456_789), (0, 1_700_000_000_123_456_790))
-    cpp.insert_payload(tag, payload_type, "next", (0, 1_700_000_000_123_456_790))
-    assert cpp.payloads(tag, 0, 1_700_000_000_123_456_789)[payload_type][0] == "time"
-    assert cpp.payloads(tag, 0, 1_700_000_000_123_456_790)[payload_type][0] == "next"
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,7 @@
 import contextlib
 import http.client
 import socket
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import psycopg2
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from cdb.embedded.server import EmbeddedPostgres
 from tests.e2e.clients import request
 from tests.e2e.service import JobClient, Service
+from tests.e2e.test_commands import wait_until
 from tests.e2e.test_metrics import workers
 
 TAG = "heavy-usage"
@@ -58,15 +58,6 @@ def begun(port: int, query: str = "", *, tag: str = TAG) -> Iterator[http.client
         # The response has a hold of the socket as well.
         response.close()
         connection.close()
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 10) -> float:
-    """How long it took."""
-    begin = time.monotonic()
-    while not condition():
-        assert time.monotonic() - begin < seconds
-        time.sleep(0.02)
-    return time.monotonic() - begin
 
 
 LARGEST_WORKER_BYTES = 100_000_000
@@ -163,7 +154,7 @@ def test_nested_responses_of_half_a_million_iovs_are_streamed_in_bounded_memory(
             connection.sendall(request(b"GET", b"gt"))
             connection.recv(1000)
     assert len(lookup(client)) == 100
-    wait_until(watcher.is_free, 60)
+    wait_until(watcher.is_free)
     assert not any("Exception ignored" in line for line in exporting.lines)
 
 

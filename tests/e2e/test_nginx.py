@@ -97,8 +97,8 @@ def test_only_nginx_gives_a_chunked_body_its_length(request, server, parts, stat
 
 
 NAMES_OF_ADOPTED_DATABASES = [
-    "t8%2Fx", "a/b", "a//b", "/", ".", "..", "../x", "...", "a?b", "a#b", "%", "%2F", "~", "~2F", " x ", "a\nb", "", "+", "a;b",
-    "é", "G\u0430in", "a\u200bb", "a\x85b", "-x", "statuses", "good-1.2", "a" * 80, "'\"<&>",
+    "t8%2Fx", "a//b", "/", ".", "..", "../x?b#c", "%", "~2F", " x ", "a\nb;+", "", "é\u0430\u200b\x85", "-x", "statuses",
+    "'\"<&>",
 ]  # fmt: skip
 
 

@@ -44,17 +44,16 @@ def test_after_killing_everything_the_next_start_has_all_that_was_acknowledged(f
     assert service.family() == []
 
 
-def test_a_port_in_use_is_one_clear_line(fresh):
+@pytest.mark.parametrize("command", ["run", "serve"])
+def test_a_port_in_use_is_one_clear_line(fresh, needs_packages, command):
     service = fresh()
     with socket.socket() as holder:
         holder.bind(("127.0.0.1", service.port))
         holder.listen()
-        result = service.manage("run")
+        result = service.manage(command)
     assert result.returncode == 1
-    assert (
-        result.stderr.strip()
-        == f"CommandError: port {service.port} is in use; choose another one: make run PORT={service.port + 1}"
-    )
+    [line] = result.stderr.strip().splitlines()
+    assert line.endswith(f": port {service.port} is in use; choose another one: make {command} PORT={service.port + 1}")
     assert service.family() == []
 
 

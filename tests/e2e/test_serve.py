@@ -40,17 +40,6 @@ def test_two_do_not_run_on_one_directory(fresh, served):
     assert JobClient(served.port).get("globalTags")
 
 
-def test_a_port_in_use_is_one_clear_line(fresh):
-    service = fresh(SCENARIO="none")
-    with socket.socket() as holder:
-        holder.bind(("127.0.0.1", service.port))
-        holder.listen()
-        result = service.manage("serve")
-    assert result.returncode == 1
-    assert result.stderr.strip().endswith(f"is in use; choose another one: make serve PORT={service.port + 1}")
-    assert service.family() == []
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may run a program as another user")
 def test_an_ordinary_user_can_do_it(fresh, new_directory):
     binaries.allow_traversal(ROOT / "any")

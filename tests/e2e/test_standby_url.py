@@ -26,12 +26,8 @@ def pair(new_directory):
 def write(service, number):
     """Status and headers of a request that inserts an IOV with the URL `number`."""
     row = {
-        "global_tag": "new",
-        "payload_type": "New",
-        "payload_url": str(number),
-        "checksum": "c",
-        "since": [0, number],
-    }
+        "global_tag": "new", "payload_type": "New", "payload_url": str(number), "checksum": "c", "since": [0, number],
+    }  # fmt: skip
     return JobClient(service.port).call("POST", "payload-iovs/insert", row | {"until": "open"})
 
 

@@ -25,9 +25,8 @@ class Connection(JobClient):
         pass
 
 
-@pytest.mark.parametrize("tags", [1, 3])
-def test_writers_against_several_processes_leave_what_some_order_of_them_leaves(service, tags):
-    race = Race(lambda: Connection(service.port), seed=tags, tags=tags)
+def test_writers_against_several_processes_leave_what_some_order_of_them_leaves(service):
+    race = Race(lambda: Connection(service.port), seed=3, tags=3)
     race.run(writers=WRITERS, writes_each=8)
     assert RaceProof(race, Connection(service.port)).verify() > WRITERS * 2
     assert set(race.statuses) <= {200, 404, 409}

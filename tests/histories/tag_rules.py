@@ -187,7 +187,7 @@ class TagRules(Judge):
             outcome if differs else {},
             effect=lambda: (
                 (self._last[tag.name]["revision"] > before) == differs
-                and self._rows_like(self._last[tag.name]) == self._rows_like(then)
+                and not self._differs(tag, then)
                 and self._last[tag.name]["status"] == tag.status.name
                 and self.answers_like(tag.name, revision, tag.name)
             ),

@@ -46,15 +46,9 @@ class Race:
         self._lists = {}
         self._iovs = []
         self._weights = {
-            self._attach: 4,
-            self._bulk: 2,
-            self._insert: 4,
-            self._steal: 2,
-            self._delete: 2,
-            self._revert: 2,
-            self._clone: 2,
-            self._administrate: 1,
-        }
+            self._attach: 4, self._bulk: 2, self._insert: 4, self._steal: 2, self._delete: 2, self._revert: 2,
+            self._clone: 2, self._administrate: 1,
+        }  # fmt: skip
 
     def run(self, *, writers, writes_each):
         """Let them write. The third type has no lists to begin with: the inserting writers race to make them."""
@@ -226,13 +220,9 @@ class Race:
     def _columns(self, row):
         end = wire_end(row.end, self.discrete)
         return {
-            "payload_url": row.label,
-            "checksum": "c",
-            "major_iov": row.start[0],
-            "minor_iov": row.start[1],
-            "major_iov_end": end[0],
-            "minor_iov_end": end[1],
-        }
+            "payload_url": row.label, "checksum": "c", "major_iov": row.start[0], "minor_iov": row.start[1],
+            "major_iov_end": end[0], "minor_iov_end": end[1],
+        }  # fmt: skip
 
     def _attachment(self, tag, kind, iov_id, comment):
         return {"payload_list": self._lists[tag, kind], "piov_id": iov_id, "comment": comment}

@@ -11,7 +11,7 @@ from cdb_rest.compiled import compiler
 from cdb_rest.compiled.registry import registry
 from cdb_rest.lookup.model import ANY_STATE, LookupQuery, Validators
 from cdb_rest.lookup.queries import look_up
-from cdb_rest.models import GlobalTag, PayloadIOV
+from cdb_rest.models import GlobalTag
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.moment import Mode, Moment
 from tests.builders import Builder, make_statuses
@@ -99,20 +99,6 @@ def test_many_changes_do_not_scatter_a_tag_over_many_files(api, tag):
     assert len(registry.find("tag").parts) <= compiler.MOST_PACKS
 
 
-def test_lists_that_come_and_go(api, tag):
-    noise = api.get("gtPayloadLists/tag").json["Noise"]
-    PayloadIOV.objects.filter(payload_list__name=noise).delete()
-    api.delete(f"deletePayloadList/{noise}").ok()
-    check("all", "confirmed")
-    for name in ("A", "Zeta"):
-        api.post("pt", {"name": name}).ok()
-        insert(api, name, 2)
-    check_after_change("changed")
-    api.post("gt", {"name": "other", "status": "unlocked"}).ok()
-    api.put("pl_attach", {"global_tag": "other", "payload_list": api.get("gtPayloadLists/tag").json["Gain"]}).ok()
-    check_after_change("changed")
-
-
 def test_a_frozen_tag_needs_no_database(api, tag, django_assert_num_queries):
     api.put("gt_change_status/tag/locked").ok()
     api.put("gt_change_status/tag/frozen").ok()
@@ -156,16 +142,6 @@ def test_a_frozen_tag_and_a_revision_need_the_database_until_no_failover_can_los
         api.get(f"payloadiovs/?gtName=tag&majorIOV=2&minorIOV=0{past}").ok()
     check("none")
     check("none", as_of=AsOf(revision=revision))
-
-
-def test_a_tag_that_was_deleted_and_made_again(api, tag):
-    api.delete("deleteGlobalTag/tag").ok()
-    before = kinds()
-    same_as_postgresql("tag", (2, 0))
-    assert not kinds() - before
-    api.post("gt", {"name": "tag", "status": "unlocked"}).ok()
-    insert(api, "Gain", 2, url="of the new one")
-    check("all")
 
 
 @pytest.mark.parametrize(

@@ -139,9 +139,7 @@ def test_without_the_setting_nothing_is_there(api, build, path):
 @pytest.mark.parametrize(
     ("variables", "served"),
     [
-        ({}, False),
         ({"CDB_STRATEGIES": "1"}, True),
-        ({"CDB_STRATEGIES": ""}, False),
         ({"DEBUG": "1"}, True),
         ({"DEBUG": "1", "CDB_STRATEGIES": "0"}, False),
     ],

@@ -8,14 +8,9 @@ from cdb_rest.models.payload_list import PRESENT
 from tests.plans import nodes, vacuum
 
 PARAMETERS = {
-    "tag_id": "bigint",
-    "major": "bigint",
-    "minor": "bigint",
-    "moment": "numeric",
-    "only_valid": "boolean",
-    "inclusive": "boolean",
-    "as_objects": "boolean",
-}
+    "tag_id": "bigint", "major": "bigint", "minor": "bigint", "moment": "numeric", "only_valid": "boolean",
+    "inclusive": "boolean", "as_objects": "boolean",
+}  # fmt: skip
 
 
 def explain(tag_id, settings):

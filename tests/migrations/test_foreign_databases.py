@@ -7,15 +7,6 @@ from django.db.migrations.recorder import MigrationRecorder
 from tests.adopt.old_database import OldDatabase
 from tests.migrations.records import migration_names, read_rows, read_schema
 
-DEVELOPMENT = (
-    "0001_initial",
-    "0002_statuses",
-    "0003_lookup_and_counts",
-    "0004_revisions_and_changes",
-    "0005_conditional_answers",
-    "0006_database_properties",
-)
-
 
 def contents(database):
     with database.cursor() as cursor:
@@ -63,13 +54,6 @@ def record(database, names):
     recorder.ensure_schema()
     for name in names:
         recorder.record_applied("cdb_rest", name)
-
-
-def test_a_database_of_the_migrations_before_the_first_release(new_database):
-    record(database := new_database(), DEVELOPMENT)
-    assert "this version has no migration 0001_initial, 0002_statuses, 0003_lookup_and_counts and 3 more" in refusal(
-        database
-    )
 
 
 def test_a_database_of_a_newer_version_is_used_as_it_is(new_database, capsys):

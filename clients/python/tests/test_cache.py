@@ -84,10 +84,10 @@ def test_a_change_is_seen(api, server):
 
 def test_processes_share_the_cache(api, job):
     name = api.make_tag(ROWS)
-    results = [ended(process) for process in [job(name, 7) for _ in range(50)]]
+    results = [ended(process) for process in [job(name, 7) for _ in range(15)]]
     assert all(rows == lookup(api, [name], (7, 0)) and not errors for rows, _, errors in results)
     # One process asks for the mode and for the rows. The others ask whether they have changed.
-    assert sorted(requests for _, requests, _ in results) == [1] * 49 + [2]
+    assert sorted(requests for _, requests, _ in results) == [1] * 14 + [2]
     moments = range(0, 50, 6)
     results = [ended(process) for process in [job(name, moment) for moment in moments]]
     for moment, (rows, _, errors) in zip(moments, results, strict=True):
