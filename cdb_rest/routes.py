@@ -221,7 +221,7 @@ ROUTES = (
     ),
     Route(
         "comparison.DifferencesView", ("global-tags/<str:a>/diff/<str:b>",), pool=Pool.HEAVY,
-        queries={"": 8, "summary=1": 9, "rev_a=2": 9},
+        queries={"": 8, "summary=1": 8, "rev_a=2": 9},
     ),
     Route(
         "comparison.AffectedView", ("global-tags/<str:name>/affected",),

@@ -171,9 +171,11 @@ def test_a_protected_tag_takes_the_same_file_again_and_nothing_else(stored, api,
     stored("a1-O b5-6")
     api.put(f"gt_change_status/tag/{status}").ok()
     again = rows("a,1,open", "b,5,6")
-    assert by_command(again) == by_page(again) == "a1-O b5-6"
+    assert by_command(again) == "a1-O b5-6"
+    # For a frozen tag, the page has no form.
+    assert status == "frozen" or by_page(again) == "a1-O b5-6"
     for other in (rows("x,2,3"), rows("x,1,")):
-        assert "Line 2: " in by_command(other) and "Line 2: " in by_page(other)
+        assert "Line 2: " in by_command(other) and (status == "frozen" or "Line 2: " in by_page(other))
     assert valid() == "a1-O b5-6"
 
 
