@@ -10,7 +10,6 @@ from cdb_rest.analysis.contents import Lists, interval_between
 from cdb_rest.analysis.difference import Comparison, difference_lines, summaries
 from cdb_rest.rules.moment import AFTER_ALL, OPEN, Interval, Moment
 from cdb_web.axis import Axis
-from cdb_web.batches import BATCH_ROWS, size_of
 from cdb_web.lanes import Lane, differing, extent, lane
 
 WIDTH = 1000
@@ -52,21 +51,17 @@ class TypeEffect:
 def net_effect(comparison: Comparison) -> dict[str, object]:
     """The values for `net_effect.html`: the effects on the first payload types that differ, and the names of the others.
 
-    Types after the first `BATCH_ROWS` IOVs are not compared. Needs a snapshot or a transaction. Raises `django.db.Error`.
+    Needs a snapshot or a transaction. Raises `django.db.Error`.
     """
-    names: list[str] = []
-    others: list[str] = []
-    rows = 0
-    for _, _, pair in comparison.pairs():
-        (names if rows < BATCH_ROWS else others).append(pair.payload_type)
-        rows += size_of(pair.a + pair.b)
-    found = [one for batch in summaries(_only(comparison, *names)) for one in batch] if names else []
+    found = [one for batch in summaries(comparison) for one in batch]
     effects = []
     for one in found[:MAX_TYPES]:
         interval, part = interval_between(one.first[0], one.last[1]), _only(comparison, one.payload_type)
         drawing = draw(comparison, one.payload_type, interval)
-        effects.append(TypeEffect(one.payload_type, one.differences, _rows(part), interval, drawing))
-    return {"effects": effects, "more_effects": found[MAX_TYPES:], "not_compared": others}
+        effects.append(
+            TypeEffect(one.payload_type, one.differences, first_differences(part, MAX_ROWS)[0], interval, drawing)
+        )
+    return {"effects": effects, "more_effects": found[MAX_TYPES:]}
 
 
 def draw(comparison: Comparison, payload_type: str, interval: Interval) -> Drawing:
@@ -101,12 +96,16 @@ def _window(interval: Interval, before: Lists, after: Lists) -> Interval:
     return Interval(Moment(max(start.major - space, 0), 0), min(Moment(end.major + space, 0), AFTER_ALL))
 
 
-def _rows(comparison: Comparison) -> list[dict[str, Any]]:
-    """The first rows. All are received, because a statement that sends rows cannot be stopped without its transaction."""
+def first_differences(comparison: Comparison, most: int) -> tuple[list[dict[str, Any]], int]:
+    """The first differences, as members of JSON Lines, and the number of all. Raises the errors of `difference_lines`.
+
+    All are received, because a statement that sends rows cannot be stopped without its transaction.
+    """
+    count, rest = 0, b""
     shown: list[bytes] = []
-    rest = b""
     for chunk in difference_lines(comparison):
-        if len(shown) < MAX_ROWS:
+        count += chunk.count(b"\n")
+        if len(shown) < most:
             *lines, rest = (rest + chunk).split(b"\n")
             shown += lines
-    return [orjson.loads(line) for line in shown[:MAX_ROWS]]
+    return [orjson.loads(line) for line in shown[:most]], count

@@ -1,7 +1,7 @@
 """What the views of all pages use: decorators with a snapshot, headers and errors, and functions that show a page."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import wraps
 from typing import Any
@@ -107,6 +107,15 @@ def or_default(
     except CdbError as error:
         problem, status = problem_of(error)
     return values({}) | problem, status
+
+
+def waiting(query: Mapping[str, str], sizes: Sequence[int], rows_per_second: int) -> dict[str, object]:
+    """The values for `waiting.html`, for a result that takes longer than two seconds; nothing if it may be computed now.
+
+    `sizes` are the numbers of IOVs by payload type. The page requests its result with the parameter `now`.
+    """
+    seconds = sum(sizes) // rows_per_second
+    return {"seconds": seconds, "type_count": len(sizes)} if seconds > 2 and "now" not in query else {}
 
 
 def newest_names() -> QuerySet[GlobalTag, str]:
