@@ -61,7 +61,7 @@ def net_effect(comparison: Comparison) -> dict[str, object]:
         effects.append(
             TypeEffect(one.payload_type, one.differences, first_differences(part, MAX_ROWS)[0], interval, drawing)
         )
-    return {"effects": effects, "more_effects": found[MAX_TYPES:]}
+    return {"net_effects": effects, "more_effects": found[MAX_TYPES:]}
 
 
 def draw(comparison: Comparison, payload_type: str, interval: Interval) -> Drawing:

@@ -1,23 +1,20 @@
 """Forms that show what a write would change for readers before they store it."""
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from cdb_rest.rules.access import Origin
+from cdb_rest.analysis.difference import Comparison
 from cdb_rest.rules.errors import CdbError, InvalidInputError, TagChangedError
 from cdb_rest.writes.previews import preview
 from cdb_web.net_effect import net_effect
 from cdb_web.page import problem_of, show
 from cdb_web.writes import as_previewed, dry_run_origin, newest_revision, origin_of
 
-
-class WriteService(Protocol):
-    """A write service that changes one global tag, and records at most one change of it."""
-
-    def __call__(self, *, origin: Origin) -> object: ...
+# A write service that changes one global tag with the argument `origin`, and records at most one change of it.
+WriteService = Callable[..., object]
 
 
 def preview_and_store(
@@ -50,15 +47,24 @@ def preview_and_store(
             except (InvalidInputError, TagChangedError) as error:
                 # With the preview for the present state.
                 problem, status = problem_of(error)
-        # The revision is read first: if the tag changes now, the second POST is refused.
-        planned, origin = newest_revision(tag), dry_run_origin(request)
-        found = preview(
-            tag, lambda: service(origin=origin), lambda plan, comparison: {"plan": plan} | net_effect(comparison)
-        )
-        return show(request, template, values | {"planned": planned} | found | problem, status=status)
+        found = previewed(request, tag, service, lambda plan, _: {"plan": plan})
+        return show(request, template, values | found | problem, status=status)
     except CdbError as error:
         problem, status = problem_of(error)
         return show(request, template, values | problem, status=status)
+
+
+def previewed(
+    request: HttpRequest, tag: str, service: WriteService, inspect: Callable[[Any, Comparison], dict[str, Any]]
+) -> dict[str, Any]:
+    """The values of `net_effect.html` for a write, those that `inspect` returns for its result, and `planned`."""
+    # The revision is read first: if the tag changes now, nothing is stored.
+    planned, origin = newest_revision(tag), dry_run_origin(request)
+    return {"planned": planned} | preview(
+        tag,
+        lambda: service(origin=origin),
+        lambda result, comparison: net_effect(comparison) | inspect(result, comparison),
+    )
 
 
 def to_change(request: HttpRequest, tag: str) -> HttpResponse:

@@ -14,28 +14,10 @@ from cdb_rest.parsing.parameters import parse_number
 from cdb_rest.rules.access import Origin
 from cdb_rest.rules.errors import GlobalTagNotFoundError, TagChangedError, invalid_field
 from cdb_rest.rules.names import TEXT_LENGTH
+from cdb_rest.writes.locks import lock_global_tag
 from cdb_rest.writes.transactions import write
 
 Result = TypeVar("Result")
-
-
-@write
-def if_unchanged(tag: str, revision: int, service: Callable[[], Result]) -> Result:
-    """Call a write service that records at most one change of the tag, and roll it back if the tag has a newer change.
-
-    The check comes after the service, which locks the tag when it records its change, so no other change can come between
-    them. Raises `TagChangedError`, and the errors of the service.
-    """
-    result = service()
-    newer = GlobalTagChange.objects.filter(global_tag=tag, revision__gt=revision).order_by("revision")
-    if newer.count() > 1:
-        first = newer.values_list("revision", "actor", "action").first()
-        assert first is not None  # noqa: S101 -- for the type checker
-        raise TagChangedError(
-            f"Global tag {tag} has changed since revision {revision} (revision {first[0]}: {first[2]} by {first[1]}). "
-            "Nothing was stored; check the new preview."
-        )
-    return result
 
 
 def origin_of(request: HttpRequest) -> Origin:
@@ -64,12 +46,21 @@ def newest_revision(name: str) -> int:
     return newest.first() or 0
 
 
+@write
 def as_previewed(request: HttpRequest, name: str, service: Callable[[], Result]) -> Result:
     """Call a write service, if the tag still has the revision of the preview, the field `planned` of the form.
 
-    Raises `InvalidInputError` if the field is missing or no number, and the errors of `if_unchanged`.
+    Raises `InvalidInputError` if the field is missing or no number, `TagChangedError`, and the errors of the service.
     """
-    return if_unchanged(name, parse_number("planned", request.POST.get("planned")), service)
+    planned = parse_number("planned", request.POST.get("planned"))
+    lock_global_tag(name)
+    newer = GlobalTagChange.objects.filter(global_tag=name, revision__gt=planned).order_by("revision").first()
+    if newer is not None:
+        raise TagChangedError(
+            f"Global tag {name} has changed since revision {planned} (revision {newer.revision}: {newer.action} by "
+            f"{newer.actor}). Nothing was stored; check the new preview."
+        )
+    return service()
 
 
 def check_confirmed(request: HttpRequest, name: str, kind: str = "global tag") -> None:
