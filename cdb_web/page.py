@@ -110,12 +110,12 @@ def or_default(
 
 
 def waiting(query: Mapping[str, str], sizes: Sequence[int], rows_per_second: int) -> dict[str, object]:
-    """The values for `waiting.html`, for a result that takes longer than two seconds; nothing if it may be computed now.
+    """The values for `waiting.html`, for a result that takes two seconds or longer; nothing if it may be computed now.
 
     `sizes` are the numbers of IOVs by payload type. The page requests its result with the parameter `now`.
     """
     seconds = sum(sizes) // rows_per_second
-    return {"seconds": seconds, "type_count": len(sizes)} if seconds > 2 and "now" not in query else {}
+    return {"seconds": seconds, "type_count": len(sizes)} if seconds > 1 and "now" not in query else {}
 
 
 def newest_names() -> QuerySet[GlobalTag, str]:

@@ -27,8 +27,7 @@ from cdb_rest.writes.imports import ImportOptions, ImportResult, import_payload_
 from cdb_web import inputs
 from cdb_web.page import form_page, problem_of, show
 from cdb_web.permissions import may
-from cdb_web.previews import WriteService, previewed, to_change
-from cdb_web.writes import as_previewed, dry_run_origin, find_tag, origin_of
+from cdb_web.writes import WriteService, as_previewed, dry_run_origin, find_tag, origin_of, previewed, to_change
 
 FIELDS = ("payload_type", "payload_url", "checksum", "size", "since", "until")
 KINDS = ("one", "file", "clear")

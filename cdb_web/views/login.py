@@ -1,9 +1,10 @@
-"""The login with an account of this service. The page also leads to the login at an identity provider."""
+"""Logging out, and the login with an account of this service. The page also leads to the login at an identity provider."""
 
 from typing import Any
 
+from django.contrib.auth import logout
 from django.contrib.auth.views import LoginView
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 
 from cdb_rest.access.memory import check_logins
 from cdb_web.page import form_page, show
@@ -30,3 +31,12 @@ _respond = _Login.as_view()
 def log_in(request: HttpRequest) -> HttpResponseBase:
     """A form for name and password. After many wrong passwords, the client gets a page with status 429."""
     return _respond(request)
+
+
+@form_page
+def log_out(request: HttpRequest) -> HttpResponse:
+    """A form that ends the session of this service. A session at an identity provider continues."""
+    if request.method != "POST":
+        return show(request, "log_out.html", {})
+    logout(request)
+    return HttpResponseRedirect("/", status=303)

@@ -1,28 +1,39 @@
-"""The forms that clone, describe or delete a global tag, and change its status or limits."""
+"""Forms that create, clone, describe, compile or delete a global tag, and change its status or limits."""
 
 from contextlib import suppress
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.http import urlencode
 
+from cdb_rest.access.authentication import principal_of
 from cdb_rest.api.descriptions import GlobalTagDescriptionInput
-from cdb_rest.api.global_tags import NameInput
-from cdb_rest.models import GlobalTag, GlobalTagStatus
+from cdb_rest.api.global_tags import GlobalTagInput, NameInput
+from cdb_rest.api.payload_types import NamedInput
+from cdb_rest.compiled import demand
+from cdb_rest.compiled.pack import readable_packs
+from cdb_rest.compiled.state import read_state
+from cdb_rest.compiled.tag import CompiledTag
+from cdb_rest.models import GlobalTag, GlobalTagStatus, PayloadType
 from cdb_rest.parsing.fields import read_value
 from cdb_rest.parsing.parameters import parse_number
 from cdb_rest.rules.access import All, Role
 from cdb_rest.rules.errors import (
     CdbError,
+    GlobalTagNotFoundError,
     InvalidInputError,
     StatusNotFoundError,
 )
+from cdb_rest.rules.names import NAME_LENGTH
 from cdb_rest.rules.status import Status, check_status_change, role_for_status
 from cdb_rest.writes.descriptions import describe_global_tag
-from cdb_rest.writes.global_tags import change_status, clone_global_tag, delete_global_tag
+from cdb_rest.writes.global_tags import change_status, clone_global_tag, create_global_tag, delete_global_tag
 from cdb_rest.writes.limits import set_limits
+from cdb_rest.writes.payload_types import create_payload_type
 from cdb_web import inputs
-from cdb_web.page import form_page, store_or_show
+from cdb_web.page import form_page, problem_of, show, store_or_show
 from cdb_web.permissions import may
 from cdb_web.writes import check_confirmed, find_tag, origin_of
 
@@ -85,3 +96,60 @@ def _next_statuses(request: HttpRequest, tag: GlobalTag) -> list[str]:
                 check_status_change(tag=tag.name, old=tag.status.name, new=name)
                 found.append(name)
     return found
+
+
+@form_page
+def new(request: HttpRequest) -> HttpResponse:
+    """A form for an unlocked tag, which leads to its page for insertions, and one for a payload type.
+
+    Without a permission for some tag or type, there is a text about who may create one instead of its form.
+    """
+    principal = principal_of(request.META)
+    may = {
+        "may_create_tag": principal.permission(Role.MANAGER, None, All.ALL),
+        "may_create_type": principal.permission(Role.CONTRIBUTOR),
+        "contact": settings.CDB_ACCESS_CONTACT,
+    }
+    if request.method != "POST":
+        # After one was created.
+        found = PayloadType.objects.filter(name=request.GET.get("type", "")).first()
+        return show(request, "new.html", may | {"payload_type": found})
+    what = "type" if request.POST.get("action") == "type" else "tag"
+    # A name is not stripped: the service refuses one with spaces, as in the API.
+    fields = {"name": request.POST.get("name", ""), "description": request.POST.get("description", "").strip()}
+    try:
+        origin = origin_of(request)
+        if what == "type":
+            created = create_payload_type(**read_value(fields, NamedInput), origin=origin)
+            return HttpResponseRedirect(f"{reverse('web:new')}?{urlencode({'type': created.name})}", status=303)
+        values = read_value(fields | {"status": Status.UNLOCKED, "author": origin.actor[:NAME_LENGTH]}, GlobalTagInput)
+        tag = create_global_tag(**values, origin=origin)
+    except CdbError as error:
+        problem, status = problem_of(error)
+        kept = fields | {"comment": request.POST.get("comment", "")}
+        return show(request, "new.html", may | {"values": {what: kept}} | problem, status=status)
+    return HttpResponseRedirect(reverse("web:insert", args=[tag.name]) + "?new", status=303)
+
+
+@form_page
+def compiled(request: HttpRequest, name: str) -> HttpResponse:
+    """How many payload lists of a tag this host has compiled, and a form that asks its compiler for the others."""
+    state = read_state(name)
+    if state is None:
+        raise GlobalTagNotFoundError(name)
+    missing = len(CompiledTag(state, readable_packs()).missing)
+    is_asked = request.method == "POST"
+    if is_asked:
+        principal_of(request.META).require(Role.MANAGER, name)
+        # The compiler takes a tag with missing lists first.
+        demand.append({name: (0, max(missing, 1))})
+    values = {
+        "name": name,
+        "total": len(state.ids),
+        "missing": missing,
+        "compiled": len(state.ids) - missing,
+        "is_off": not settings.CDB_COMPILED_BYTES,
+        "is_asked": is_asked,
+        "may_ask": may(request, Role.MANAGER, name),
+    }
+    return show(request, "compiled.html", values)
