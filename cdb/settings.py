@@ -27,6 +27,7 @@ INSTALLED_APPS = [
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
+    "django.contrib.humanize",
     "django.contrib.messages",
     "django.contrib.sessions",
     "django.contrib.staticfiles",
@@ -104,17 +105,6 @@ SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
 DATABASES = {"default": database.settings()} | database.replica_settings()
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-
-# Each process remembers lanes of timelines, of some 3 KB each. The default is that of Django.
-CACHES = {
-    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
-    "lanes": {
-        "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
-        "LOCATION": "lanes",
-        "TIMEOUT": 3600,
-        "OPTIONS": {"MAX_ENTRIES": 5000},
-    },
-}
 
 USE_TZ = True
 TIME_ZONE = "UTC"

@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 
 from cdb_rest.api.base.errors import error_response
 from cdb_rest.api.service import prefers_html
-from cdb_rest.http.security import PAGE_HEADERS
+from cdb_rest.http.security import PAGE_HEADERS, POLICY
 from cdb_rest.rules.errors import GlobalTagNotFoundError, NotFoundError
 from cdb_web.page import show
 
@@ -24,8 +24,6 @@ HEADINGS: dict[int | str, str] = {
 }
 # For programs, whatever they accept.
 JSON_PATHS = ("/api/", "/pin/", "/health/", "/metrics")
-# Headers that describe the JSON body.
-OF_BODY = {"content-type", "content-length"}
 
 
 class ErrorPageMiddleware:
@@ -69,14 +67,8 @@ def _page(request: HttpRequest, response: HttpResponse) -> HttpResponse:
         values |= {"wanted": error.name, "similar": response.similar}  # type: ignore[attr-defined]
         values["is_tag"] = isinstance(error, GlobalTagNotFoundError)
     page = show(request, "error.html", values, status=status)
-    for name, value in [*PAGE_HEADERS.items(), *response.items()]:
-        if name.lower() not in OF_BODY:
-            page.headers.setdefault(name, value)
-    page.cookies = response.cookies
-    if request.method == "HEAD":
-        page.content = b""
-    else:
-        page["Content-Length"] = str(len(page.content))
-    # Django would log another line.
-    page._has_been_logged = True  # type: ignore[attr-defined]  # the types lack it
-    return page
+    for name, value in (PAGE_HEADERS | {POLICY: page[POLICY], "Content-Type": page["Content-Type"]}).items():
+        response[name] = value
+    response.content = b"" if request.method == "HEAD" else page.content
+    response["Content-Length"] = str(len(page.content))
+    return response

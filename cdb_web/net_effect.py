@@ -8,9 +8,9 @@ import orjson
 
 from cdb_rest.analysis.contents import Lists, interval_between
 from cdb_rest.analysis.difference import Comparison, difference_lines, summaries
-from cdb_rest.rules.moment import AFTER_ALL, OPEN, Interval, Moment
+from cdb_rest.rules.moment import AFTER_ALL, Interval
 from cdb_web.axis import Axis
-from cdb_web.lanes import Lane, differing, extent, lane
+from cdb_web.lanes import EVERYTHING, Lane, differing, extent, lane, with_space
 
 WIDTH = 1000
 # Payload types that are drawn and have a table, and rows of a table.
@@ -85,15 +85,8 @@ def _only(comparison: Comparison, *names: str) -> Comparison:
 def _window(interval: Interval, before: Lists, after: Lists) -> Interval:
     """The affected interval with some space. If it is open, or after all that was valid, it has the last starts, too."""
     ends = [found.end for lists in (before, after) if lists and (found := extent(lists))]
-    start = min([interval.start, *ends])
     end = max([interval.start, *ends]) if interval.end == AFTER_ALL else interval.end
-    if start.major == end.major and interval.end != AFTER_ALL:
-        space = (end.minor - start.minor) // 10 + 1
-        return Interval(
-            Moment(start.major, max(start.minor - space, 0)), Moment(end.major, min(end.minor + space, OPEN))
-        )
-    space = (end.major - start.major) // 10 + 1
-    return Interval(Moment(max(start.major - space, 0), 0), min(Moment(end.major + space, 0), AFTER_ALL))
+    return with_space(Interval(min([interval.start, *ends]), end), EVERYTHING)
 
 
 def first_differences(comparison: Comparison, most: int) -> tuple[list[dict[str, Any]], int]:

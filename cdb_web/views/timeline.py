@@ -15,9 +15,9 @@ from cdb_rest.rules.errors import InvalidInputError, PayloadListNotFoundError, i
 from cdb_rest.rules.moment import AFTER_ALL, OPEN, Interval, Moment
 from cdb_web import inputs
 from cdb_web.axis import Axis
-from cdb_web.bulk import cached_bulk
+from cdb_web.bulk import bulk
 from cdb_web.iov_rows import read_rows
-from cdb_web.lanes import EVERYTHING, cached_lane, differing, extent, last_end, with_space
+from cdb_web.lanes import EVERYTHING, differing, extent, lane, last_end, next_moment, with_space
 from cdb_web.page import page, show
 from cdb_web.templatetags.cdb_web import end_text, interval_end, moment_text, start_text
 
@@ -55,7 +55,7 @@ def lanes(request: HttpRequest, name: str) -> HttpResponse:
         raise PayloadListNotFoundError(described=f"of type {quoted(missing[0])} in global tag {quoted(name)}")
     axis = axis_of(request.GET, found)
     window = axis.window
-    usual = cached_bulk(found).window
+    usual = bulk(found).window
     until = usual.end if usual else AFTER_ALL
     at = inputs.text(request.GET, "at")
     marker = inputs.moment("Mark the moment", at) if at else None
@@ -68,9 +68,9 @@ def lanes(request: HttpRequest, name: str) -> HttpResponse:
             + (f"; {start_text(marker)} is outside" if marker and not is_shown else ""),
             "unit": "major" if axis.major is None else f"minor of {axis.major}",
             "labels": axis.labels(),
-            "marker": axis.pixels(marker)[0] if marker and is_shown else None,
+            "marker": axis.pixel(marker) if marker and is_shown else None,
             "lanes": {
-                payload_type: cached_lane(found, payload_type, axis, until)._asdict()
+                payload_type: lane(found.lists[payload_type][0], axis, until)._asdict()
                 | _difference(request.GET, name, payload_type, axis)
                 for payload_type in types
             },
@@ -99,8 +99,7 @@ def rows(request: HttpRequest, name: str) -> HttpResponse:
     start = axis.moment_at(pixel)
     end = axis.moment_at(pixel + 1) if pixel + 1 < axis.width else axis.window.end
     # A pixel may be narrower than a number.
-    is_last = axis.major is None or start.minor == OPEN
-    after = Moment(start.major + 1, 0) if is_last else Moment(start.major, start.minor + 1)
+    after = Moment(start.major + 1, 0) if axis.major is None else next_moment(start)
     window = Interval(start, max(end, after))
     source = find_source(Selection(name, (payload_type,), window, inputs.revision(query)))
     payload_list = found.lists[payload_type][0]
@@ -123,23 +122,20 @@ class Row(NamedTuple):
     """A row of a timeline: a lane, or with `types` the summary of the lanes whose names begin with `group`."""
 
     group: str
-    is_shown: bool
     payload_type: str = ""
     types: Sequence[str] = ()
-    is_folded: bool = False
 
 
 def timeline_values(query: Mapping[str, str], contents: Contents, types: Sequence[str]) -> dict[str, object]:
     """The values for `timeline.html`: a timeline with a lane for each of these payload types.
 
-    `lanes` in the query string is a part of the names of the lanes that are shown, and `fold` are the groups, separated by
-    commas, of which only the summary is. Raises the errors of `axis_of`.
+    Raises the errors of `axis_of`.
     """
     axis = axis_of(query, contents)
     return {
         "axis": axis,
         "lanes": types,
-        "rows_of_lanes": list(_lane_rows(query, types)),
+        "rows_of_lanes": list(_lane_rows(types)),
         "beyond": _beyond(contents),
         "since": moment_text(axis.window.start),
         "until": moment_text(interval_end(axis.window)),
@@ -147,31 +143,24 @@ def timeline_values(query: Mapping[str, str], contents: Contents, types: Sequenc
     }
 
 
-def _lane_rows(query: Mapping[str, str], types: Sequence[str]) -> Iterator[Row]:
-    part, folded = inputs.text(query, "lanes").lower(), query.get("fold", "").split(",")
+def _lane_rows(types: Sequence[str]) -> Iterator[Row]:
     groups = [(group, list(names)) for group, names in groupby(types, lambda name: GROUP.split(name, maxsplit=1)[0])]
     for group, names in groups:
         is_group = len(names) > 1 and len(groups) > 1
-        is_folded = is_group and ("*" in folded or group in folded)
-        shown = [name for name in names if part in name.lower()]
         if is_group:
-            yield Row(group, len(shown) > (0 if is_folded else 1), types=names, is_folded=is_folded)
-        for name in names:
-            yield Row(group if is_group else "", name in shown and not is_folded, name)
+            yield Row(group, types=names)
+        yield from (Row(group if is_group else "", name) for name in names)
 
 
 def _beyond(contents: Contents) -> list[tuple[str, int, list[tuple[str, Moment, Interval]]]]:
     """The IOVs that start far from the others: at each side their number, and the nearest ones with windows around them."""
-    window, outliers = cached_bulk(contents)
+    window, outliers = bulk(contents)
     found = []
     for title, side in (
         ("before", [item for item in reversed(outliers) if window and item[0] < window.start]),
         ("beyond", [item for item in outliers if window and item[0] >= window.start]),
     ):
-        nearest = [
-            (name, start, Interval(start, Moment(start.major, start.minor + 1)) if start.minor < OPEN else EVERYTHING)
-            for start, name in side[:MAX_BEYOND]
-        ]
+        nearest = [(name, start, Interval(start, next_moment(start))) for start, name in side[:MAX_BEYOND]]
         if side:
             found.append((title, len(side), nearest))
     return found
@@ -204,7 +193,7 @@ def _window(query: Mapping[str, str], contents: Contents, lists: Sequence[ListVe
     if asked is not None and inputs.text(query, "since") and inputs.text(query, "until"):
         return asked
     if asked is None:
-        usual = cached_bulk(contents).window
+        usual = bulk(contents).window
         return with_space(usual) if usual else EVERYTHING
     used = _used(lists, asked)
     start = asked.start if inputs.text(query, "since") else used.start

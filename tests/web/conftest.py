@@ -3,19 +3,12 @@
 import re
 
 import pytest
-from django.core.cache import caches
 
 from cdb_web.page import PAGE_POLICY
 from tests.api.conftest import tag
 from tests.conftest import ServiceClient
 
 __all__ = ["tag"]
-
-
-@pytest.fixture(autouse=True)
-def _forget_lanes():
-    """Tests begin with the same ids and transactions, which a database never does."""
-    caches["lanes"].clear()
 
 
 class Browser:

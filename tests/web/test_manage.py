@@ -23,7 +23,7 @@ def forms_of(page):
 def table_of(page):
     """The texts in the rows of the table of the only payload type in the preview."""
     part = page.partition('<details class="differences"')[2]
-    found = re.findall(r"<tr[^>]*>(.*?)</tr>", part.partition("</table>")[0])[1:]
+    found = re.findall(r"<tr[^>]*>(.*?)</tr>", part.partition("</table>")[0], re.DOTALL)[1:]
     return [re.findall(r"<td>(?:<[^>]*>)*([^<]*)", row) for row in found]
 
 
