@@ -6,6 +6,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from django.conf import settings
+from django.core.cache import cache
 
 from cdb_rest import named_sql
 from cdb_rest.analysis.contents import Contents
@@ -31,10 +32,15 @@ class Bulk(NamedTuple):
 
 
 def bulk(contents: Contents) -> Bulk:
-    """The bulk of the IOVs of one global tag, judged by the first and the last eight of each list, and by its size.
+    """The bulk of the IOVs of one global tag, which each process keeps for an hour, by state. Raises `django.db.Error`."""
+    ids = hash(tuple(lists[0].id for lists in contents.lists.values()))
+    key = f"bulk:{settings.CDB_IOV_MODE}:{contents.states[0].version}:{ids}"
+    found: Bulk = cache.get_or_set(key, lambda: _bulk(contents), 3600)
+    return found
 
-    Raises `django.db.Error`.
-    """
+
+def _bulk(contents: Contents) -> Bulk:
+    """The bulk, judged by the first and the last eight IOVs of each list, and by its size."""
     names, lists = list(contents.lists), [found[0] for found in contents.lists.values()]
     parameters = {
         "lists": [payload_list.id for payload_list in lists],

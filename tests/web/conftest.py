@@ -3,12 +3,19 @@
 import re
 
 import pytest
+from django.core.cache import cache
 
 from cdb_web.page import PAGE_POLICY
 from tests.api.conftest import tag
 from tests.conftest import ServiceClient
 
 __all__ = ["tag"]
+
+
+@pytest.fixture(autouse=True)
+def _empty_cache():
+    """Tests begin with the same ids and transactions, which a database never does."""
+    cache.clear()
 
 
 class Browser:
