@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.core.cache import cache
@@ -35,8 +35,8 @@ def bulk(contents: Contents) -> Bulk:
     """The bulk of the IOVs of one global tag, which each process keeps for an hour, by state. Raises `django.db.Error`."""
     ids = hash(tuple(lists[0].id for lists in contents.lists.values()))
     key = f"bulk:{settings.CDB_IOV_MODE}:{contents.states[0].version}:{ids}"
-    found: Bulk = cache.get_or_set(key, lambda: _bulk(contents), 3600)
-    return found
+    found: Any = cache.get_or_set(key, lambda: _bulk(contents), 3600)
+    return Bulk(*found)
 
 
 def _bulk(contents: Contents) -> Bulk:

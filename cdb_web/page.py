@@ -147,14 +147,18 @@ def _row_text(row: dict[str, Any]) -> str:
 
 
 def store_or_show(
-    request: HttpRequest, template: str, values: Mapping[str, Any], store: Callable[[], str]
+    request: HttpRequest, template: str, values: Mapping[str, Any], store: Callable[[], str | None]
 ) -> HttpResponse:
-    """The page of a form. A POST calls `store`, and redirects to the address that it returns, or shows its error in the form."""
+    """The page of a form. A POST calls `store`, and redirects to the address that it returns.
+
+    If there is no address, or an error, the page shows the form, and what `store` may have added to the values.
+    """
     problem: dict[str, Any] = {}
     status = 200
     if request.method == "POST":
         try:
-            return HttpResponseRedirect(store(), status=303)
+            if address := store():
+                return HttpResponseRedirect(address, status=303)
         except CdbError as error:
             problem, status = problem_of(error)
     return show(request, template, {"values": request.POST} | dict(values) | problem, status=status)

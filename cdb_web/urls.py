@@ -2,9 +2,9 @@
 
 import re
 
-from django.http import HttpRequest, HttpResponseRedirect
 from django.urls import URLPattern, path, register_converter
 from django.views.decorators.csrf import csrf_exempt
+from django.views.generic import RedirectView
 
 from cdb_web.page import View
 from cdb_web.views import (
@@ -87,17 +87,12 @@ ROUTES: list[tuple[str, View, str]] = [
 ]
 
 
-@csrf_exempt
-def to_home(_request: HttpRequest) -> HttpResponseRedirect:
-    """A redirect from the address of nopayloaddb's web interface."""
-    return HttpResponseRedirect("/")
-
-
 app_name = "web"
 urlpatterns: list[URLPattern] = [
     path("", csrf_exempt(home.home), name="home"),
     *(path(route, view, name=name) for route, view, name in ROUTES),
     *(path(f"{route}/", view) for route, view, _ in ROUTES),
-    path("api/cdb_rest/web", to_home),
-    path("api/cdb_rest/web/", to_home),
+    # The address of nopayloaddb's web interface.
+    path("api/cdb_rest/web", RedirectView.as_view(url="/")),
+    path("api/cdb_rest/web/", RedirectView.as_view(url="/")),
 ]

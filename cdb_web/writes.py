@@ -1,10 +1,9 @@
 """What the forms that write have in common: the origin of a write, confirmations, previews of what changes for readers."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, TypeVar
 
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from cdb_rest.access.authentication import principal_of
@@ -14,13 +13,13 @@ from cdb_rest.models import GlobalTag, GlobalTagChange
 from cdb_rest.parsing.fields import read_value
 from cdb_rest.parsing.parameters import parse_number
 from cdb_rest.rules.access import Origin
-from cdb_rest.rules.errors import CdbError, GlobalTagNotFoundError, InvalidInputError, TagChangedError, invalid_field
+from cdb_rest.rules.errors import CdbError, GlobalTagNotFoundError, TagChangedError, invalid_field
 from cdb_rest.rules.names import TEXT_LENGTH
 from cdb_rest.writes.locks import lock_global_tag
 from cdb_rest.writes.previews import preview
 from cdb_rest.writes.transactions import write
 from cdb_web.net_effect import net_effect
-from cdb_web.page import problem_of, show
+from cdb_web.page import store_or_show
 
 Result = TypeVar("Result")
 
@@ -28,13 +27,8 @@ Result = TypeVar("Result")
 def origin_of(request: HttpRequest) -> Origin:
     """The origin of the write that a form asks for, with its `comment`. Raises `InvalidInputError` as for the API."""
     comment = read_value({"comment": request.POST.get("comment", "").strip()}, WriteInput)["comment"]
-    return replace(dry_run_origin(request), comment=comment)
-
-
-def dry_run_origin(request: HttpRequest) -> Origin:
-    """The origin of a dry run, which has no comment."""
     principal = principal_of(request.META)
-    return Origin(principal.name[:TEXT_LENGTH], principal=principal)
+    return Origin(principal.name[:TEXT_LENGTH], comment=comment, principal=principal)
 
 
 def find_tag(name: str) -> GlobalTag:
@@ -68,11 +62,12 @@ def as_previewed(request: HttpRequest, name: str, service: Callable[[], Result])
     return service()
 
 
-def check_confirmed(request: HttpRequest, name: str, kind: str = "global tag") -> None:
+def check_confirmed(request: HttpRequest, name: str, kind: str = "global tag") -> dict[str, Any]:
     """Raise `InvalidInputError` unless the person has typed the name of the tag, or of another kind of object."""
     # A browser sends no line breaks of a field, and people copy a name with spaces around it.
     if request.POST.get("confirm", "").split() != name.split():
         raise invalid_field("confirm", f"Type the name of the {kind}, {name}, to confirm.")
+    return {}
 
 
 # A write service that changes one global tag with the argument `origin`, and records at most one change of it.
@@ -85,53 +80,48 @@ def preview_and_store(
     values: dict[str, Any],
     write: Callable[[], tuple[str, WriteService]],
     *,
-    check: Callable[[], None] = lambda: None,
+    check: Callable[[], dict[str, Any]] = dict,
+    inspect: Callable[[Any, Comparison], dict[str, Any]] = lambda plan, _: {"plan": plan},
 ) -> HttpResponse:
     """The page of a form. Its first POST shows what the write would change, and one with the field `planned` stores it.
 
     `write` reads the form, and returns the name of the tag and the service. `check` raises `InvalidInputError` unless the form
-    may be stored. The template gets the result of the service as `plan`, and the values of `net_effect.html`. After the write,
-    the page of the change follows, or the history if nothing changed.
+    may be stored, and returns further arguments of the service. The template gets the values of `net_effect.html`, and those that
+    `inspect` returns for the result of the service. After the write, the page of the change follows, or the history if nothing
+    changed. A form with the field `again` is previewed again.
     """
-    values |= {"values": request.POST}
-    if request.method != "POST":
-        return show(request, template, values)
-    problem: dict[str, Any] = {}
-    status = 200
-    try:
+
+    def store() -> str | None:
         tag, service = write()
-        if "planned" in request.POST:
-            try:
-                check()
-                origin = origin_of(request)
-                as_previewed(request, tag, lambda: service(origin=origin))
-                return to_change(request, tag)
-            except (InvalidInputError, TagChangedError) as error:
-                # With the preview for the present state.
-                problem, status = problem_of(error)
-        found = previewed(request, tag, service, lambda plan, _: {"plan": plan})
-        return show(request, template, values | found | problem, status=status)
-    except CdbError as error:
-        problem, status = problem_of(error)
-        return show(request, template, values | problem, status=status)
+        origin = origin_of(request)
+        try:
+            if "planned" in request.POST and "again" not in request.POST:
+                arguments = check()
+                as_previewed(request, tag, lambda: service(origin=origin, **arguments))
+                return _address_of_change(request, tag)
+        except CdbError:
+            # With the preview for the present state.
+            show_preview(tag, service, origin)
+            raise
+        show_preview(tag, service, origin)
+        return None
+
+    def show_preview(tag: str, service: WriteService, origin: Origin) -> None:
+        # The revision is read first: if the tag changes now, nothing is stored.
+        planned = newest_revision(tag)
+        found = preview(
+            tag,
+            lambda: service(origin=origin),
+            lambda result, comparison: net_effect(comparison) | inspect(result, comparison),
+        )
+        values.update(found, planned=planned)
+
+    return store_or_show(request, template, values, store)
 
 
-def previewed(
-    request: HttpRequest, tag: str, service: WriteService, inspect: Callable[[Any, Comparison], dict[str, Any]]
-) -> dict[str, Any]:
-    """The values of `net_effect.html` for a write, those that `inspect` returns for its result, and `planned`."""
-    # The revision is read first: if the tag changes now, nothing is stored.
-    planned, origin = newest_revision(tag), dry_run_origin(request)
-    return {"planned": planned} | preview(
-        tag,
-        lambda: service(origin=origin),
-        lambda result, comparison: net_effect(comparison) | inspect(result, comparison),
-    )
-
-
-def to_change(request: HttpRequest, tag: str) -> HttpResponse:
-    """The redirect to the change that was made since the preview, or to the history if nothing changed."""
+def _address_of_change(request: HttpRequest, tag: str) -> str:
+    """The page of the change that was made since the preview, or the history if nothing changed."""
     revision = newest_revision(tag)
     if str(revision) == request.POST.get("planned"):
-        return HttpResponseRedirect(reverse("web:history", args=[tag]), status=303)
-    return HttpResponseRedirect(reverse("web:change", args=[tag, revision]) + "?new", status=303)
+        return reverse("web:history", args=[tag])
+    return reverse("web:change", args=[tag, revision]) + "?new"

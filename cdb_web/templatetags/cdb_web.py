@@ -79,6 +79,13 @@ def action_text(change: GlobalTagChange) -> str:
 
 
 @register.filter
+def line(text: str, number: int) -> str | None:
+    """The line of a file with a number, None in a JSON array, whose rows are no lines."""
+    lines = [] if text.lstrip().startswith("[") else text.split("\n")
+    return lines[number - 1] if number <= len(lines) else None
+
+
+@register.filter
 def interval_end(interval: Interval) -> Moment:
     """The end of an interval in the wire format."""
     return interval.on_wire(Mode(settings.CDB_IOV_MODE))[1]

@@ -3,7 +3,7 @@
 import codecs
 import hashlib
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -11,12 +11,13 @@ import orjson
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
+from cdb_rest.access.authentication import principal_of
 from cdb_rest.analysis.difference import Comparison
 from cdb_rest.models import ChangeAction, PayloadType
-from cdb_rest.parsing.iov_files import CutFileError, Options, read_iov_rows
+from cdb_rest.parsing.iov_files import Options, read_iov_rows
 from cdb_rest.parsing.parameters import parse_end_text
 from cdb_rest.rules.access import Role
-from cdb_rest.rules.errors import CdbError, InvalidInputError
+from cdb_rest.rules.errors import InvalidInputError
 from cdb_rest.rules.iov_rows import IOVRow
 from cdb_rest.rules.moment import Interval, Mode
 from cdb_rest.rules.status import Action, role_for
@@ -25,9 +26,9 @@ from cdb_rest.writes.effect_sweep import Affected, read_effects
 from cdb_rest.writes.effects import SHOWN, Effects
 from cdb_rest.writes.imports import ImportOptions, ImportResult, import_payload_iovs
 from cdb_web import inputs
-from cdb_web.page import form_page, problem_of, show
+from cdb_web.page import form_page
 from cdb_web.permissions import may
-from cdb_web.writes import WriteService, as_previewed, dry_run_origin, find_tag, origin_of, previewed, to_change
+from cdb_web.writes import WriteService, find_tag, preview_and_store
 
 FIELDS = ("payload_type", "payload_url", "checksum", "size", "since", "until")
 KINDS = ("one", "file", "clear")
@@ -65,31 +66,33 @@ def insert(request: HttpRequest, name: str) -> HttpResponse:
         "role": roles[Action.ADD_IOV],
         "is_new": "new" in request.GET,
     }
-    if request.method != "POST":
-        return show(request, "insert.html", values)
-    try:
+
+    def write() -> tuple[str, WriteService]:
         # Before the file is read.
-        dry_run_origin(request).principal.require(Role.CONTRIBUTOR, name)
+        principal_of(request.META).require(Role.CONTRIBUTOR, name)
         content, text = _content(request) if kind == "file" else (b"", "")
-        values |= {"text": text, "lines": len(text.splitlines()), "digest": _digest(values, text)}
-        write = _asked(request, values, content)
-        problem: dict[str, Any] = {}
-        status = 200
-        if "store" in request.POST:
-            try:
-                return _store(request, values, write)
-            except CdbError as error:
-                # With the preview, also if the tag has changed. It raises the error again if there is none.
-                problem, status = problem_of(error)
-                problem["wrong_rows"] = []
-        values |= previewed(request, name, write, _inspect)
-        values |= {"shown": _shown(values["rows"], values["effects"]), "max_shown": SHOWN}
-        return show(request, "insert.html", values | problem, status=status)
-    except CdbError as error:
-        problem, status = problem_of(error)
-        faults = _faults(problem["wrong_rows"], values.get("text", "")) if kind == "file" else []
-        shown = {"may_be_cut": isinstance(error, CutFileError), "faults": faults}
-        return show(request, "insert.html", values | problem | shown, status=status)
+        values.update(text=text, lines=len(text.splitlines()), digest=_digest(kind, values["values"], text))
+        return name, _asked(request, values, content)
+
+    def check() -> dict[str, Any]:
+        if request.POST.get("previewed") != values["digest"]:
+            raise InvalidInputError(
+                "The input has changed since the preview. Nothing was stored; check the new preview."
+            )
+        if kind == "clear" and not request.POST.get("comment", "").strip():
+            raise InvalidInputError("A reason is required.")
+        return {} if kind == "clear" else {"confirmed": request.POST.get("confirm") == "1"}
+
+    def inspect(found: ImportResult | Clearing, comparison: Comparison) -> dict[str, Any]:
+        effects, lists = _effects(found, comparison), found.new_lists if isinstance(found, ImportResult) else []
+        return {
+            "effects": effects,
+            "new_lists": {one.payload_type.name for one in lists},
+            "shown": _shown(values["rows"], effects),
+            "max_shown": SHOWN,
+        }
+
+    return preview_and_store(request, "insert.html", values, write, check=check, inspect=inspect)
 
 
 def _asked(request: HttpRequest, values: dict[str, Any], content: bytes) -> WriteService:
@@ -122,24 +125,6 @@ def _asked(request: HttpRequest, values: dict[str, Any], content: bytes) -> Writ
         action=ChangeAction.INSERT if is_one else ChangeAction.BULK,
         confirmed=True,
     )
-
-
-def _store(request: HttpRequest, values: dict[str, Any], write: WriteService) -> HttpResponse:
-    """Make the write, and redirect to its change, or to the history if nothing changed."""
-    name, origin = values["name"], origin_of(request)
-    if request.POST.get("previewed") != values["digest"]:
-        raise InvalidInputError("The input has changed since the preview. Nothing was stored; check the new preview.")
-    if values["kind"] != "clear":
-        write = partial(write, confirmed=request.POST.get("confirm") == "1")
-    elif not origin.comment:
-        raise InvalidInputError("A reason is required.")
-    as_previewed(request, name, lambda: write(origin=origin))
-    return to_change(request, name)
-
-
-def _inspect(found: ImportResult | Clearing, comparison: Comparison) -> dict[str, Any]:
-    lists = found.new_lists if isinstance(found, ImportResult) else []
-    return {"effects": _effects(found, comparison), "new_lists": {one.payload_type.name for one in lists}}
 
 
 def _effects(found: ImportResult | Clearing, comparison: Comparison) -> Effects:
@@ -179,16 +164,9 @@ def _content(request: HttpRequest) -> tuple[bytes, str]:
     return text.encode(errors="replace"), text
 
 
-def _digest(values: dict[str, Any], text: str) -> str:
+def _digest(kind: str, values: dict[str, str], text: str) -> str:
     """A hash of all that decides what a form stores, except its comment."""
-    fields = {**values["values"], "comment": ""}
-    return hashlib.sha256(repr((values["kind"], fields, text)).encode(errors="replace")).hexdigest()
-
-
-def _faults(wrong_rows: Iterable[tuple[int, str]], text: str) -> list[tuple[int, str, str | None]]:
-    """The number of each faulty line, what is wrong, and the line; None in a JSON array, whose rows are no lines."""
-    lines = [] if text.lstrip().startswith("[") else text.split("\n")
-    return [(number, fault, lines[number - 1] if number <= len(lines) else None) for number, fault in wrong_rows]
+    return hashlib.sha256(repr((kind, values | {"comment": ""}, text)).encode(errors="replace")).hexdigest()
 
 
 def _row(values: dict[str, str]) -> IOVRow:

@@ -7,15 +7,15 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.http import urlencode
 
 from cdb_rest.analysis.uses import Payload, uses
 from cdb_rest.models import ListedPayloadIOV, PayloadIOV, PayloadList, PayloadType
+from cdb_rest.parsing.parameters import parse_number
 from cdb_rest.rules.access import All, Role
 from cdb_rest.rules.errors import (
-    CdbError,
     PayloadIOVNotFoundError,
     PayloadListNotFoundError,
-    invalid_field,
     quoted,
 )
 from cdb_rest.rules.moment import END_OF_TIME
@@ -25,11 +25,12 @@ from cdb_rest.writes.payload_iovs import attach_payload_iov, delete_detached_iov
 from cdb_rest.writes.payload_lists import attach_payload_list, delete_payload_list
 from cdb_web import inputs
 from cdb_web.lanes import EVERYTHING
-from cdb_web.page import form_page, newest_names, problem_of, show, store_or_show
+from cdb_web.page import form_page, newest_names, store_or_show
 from cdb_web.permissions import may
 from cdb_web.writes import WriteService, check_confirmed, find_tag, origin_of, preview_and_store
 
 MAX_SHOWN = 200
+MAX_DAYS = 99_999
 
 
 @form_page
@@ -38,17 +39,12 @@ def detached(request: HttpRequest) -> HttpResponse:
 
     A form deletes the IOVs that are old enough.
     """
-    problem, status = {}, 200
-    if request.method == "POST":
-        days = request.POST.get("days", "").strip()
-        try:
-            if not days.isdecimal() or len(days) > 5:
-                raise invalid_field("days", f'days must be a number from 0 to 99999 (got "{days}").')
-            before = timezone.now() - timedelta(days=int(days))
-            count = delete_detached_iovs(before=before, origin=origin_of(request))
-            problem = {"deleted": count, "is_deleted": True}
-        except CdbError as error:
-            problem, status = problem_of(error)
+
+    def store() -> str:
+        days = min(parse_number("days", request.POST.get("days", "").strip()), MAX_DAYS)
+        before = timezone.now() - timedelta(days=days)
+        return f"?{urlencode({'deleted': delete_detached_iovs(before=before, origin=origin_of(request))})}"
+
     tag, payload_type = inputs.text(request.GET, "tag"), inputs.text(request.GET, "type")
     lists = PayloadList.objects.filter(global_tag=None).select_related("payload_type").order_by("-updated", "-id")
     iovs = PayloadIOV.objects.filter(payload_list=None).order_by("updated", "id")
@@ -67,7 +63,7 @@ def detached(request: HttpRequest) -> HttpResponse:
         "may_attach": may(request, Role.CONTRIBUTOR),
         "may_delete": may(request, Role.MANAGER, All.ALL, All.ALL),
     }
-    return show(request, "detached.html", values | problem, status=status)
+    return store_or_show(request, "detached.html", values, store)
 
 
 @form_page

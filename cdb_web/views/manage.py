@@ -4,9 +4,8 @@ from contextlib import suppress
 from typing import Any
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from django.utils.http import urlencode
 
 from cdb_rest.access.authentication import principal_of
 from cdb_rest.api.descriptions import GlobalTagDescriptionInput
@@ -16,7 +15,7 @@ from cdb_rest.compiled import demand
 from cdb_rest.compiled.pack import readable_packs
 from cdb_rest.compiled.state import read_state
 from cdb_rest.compiled.tag import CompiledTag
-from cdb_rest.models import GlobalTag, GlobalTagStatus, PayloadType
+from cdb_rest.models import GlobalTag, GlobalTagStatus
 from cdb_rest.parsing.fields import read_value
 from cdb_rest.parsing.parameters import parse_number
 from cdb_rest.rules.access import All, Role
@@ -33,7 +32,7 @@ from cdb_rest.writes.global_tags import change_status, clone_global_tag, create_
 from cdb_rest.writes.limits import set_limits
 from cdb_rest.writes.payload_types import create_payload_type
 from cdb_web import inputs
-from cdb_web.page import form_page, problem_of, show, store_or_show
+from cdb_web.page import form_page, show, store_or_show
 from cdb_web.permissions import may
 from cdb_web.writes import check_confirmed, find_tag, origin_of
 
@@ -104,31 +103,22 @@ def new(request: HttpRequest) -> HttpResponse:
 
     Without a permission for some tag or type, there is a text about who may create one instead of its form.
     """
-    principal = principal_of(request.META)
-    may = {
-        "may_create_tag": principal.permission(Role.MANAGER, None, All.ALL),
-        "may_create_type": principal.permission(Role.CONTRIBUTOR),
-        "contact": settings.CDB_ACCESS_CONTACT,
+    values = {
+        "may_create_tag": may(request, Role.MANAGER, None, All.ALL),
+        "may_create_type": may(request, Role.CONTRIBUTOR),
     }
-    if request.method != "POST":
-        # After one was created.
-        found = PayloadType.objects.filter(name=request.GET.get("type", "")).first()
-        return show(request, "new.html", may | {"payload_type": found})
-    what = "type" if request.POST.get("action") == "type" else "tag"
-    # A name is not stripped: the service refuses one with spaces, as in the API.
-    fields = {"name": request.POST.get("name", ""), "description": request.POST.get("description", "").strip()}
-    try:
+
+    def store() -> str:
+        # A name is not stripped: the service refuses one with spaces, as in the API.
+        fields = {"name": request.POST.get("name", ""), "description": request.POST.get("description", "").strip()}
         origin = origin_of(request)
-        if what == "type":
+        if request.POST.get("action") == "type":
             created = create_payload_type(**read_value(fields, NamedInput), origin=origin)
-            return HttpResponseRedirect(f"{reverse('web:new')}?{urlencode({'type': created.name})}", status=303)
-        values = read_value(fields | {"status": Status.UNLOCKED, "author": origin.actor[:NAME_LENGTH]}, GlobalTagInput)
-        tag = create_global_tag(**values, origin=origin)
-    except CdbError as error:
-        problem, status = problem_of(error)
-        kept = fields | {"comment": request.POST.get("comment", "")}
-        return show(request, "new.html", may | {"values": {what: kept}} | problem, status=status)
-    return HttpResponseRedirect(reverse("web:insert", args=[tag.name]) + "?new", status=303)
+            return reverse("web:type", args=[created.name]) + "?new"
+        given = read_value(fields | {"status": Status.UNLOCKED, "author": origin.actor[:NAME_LENGTH]}, GlobalTagInput)
+        return reverse("web:insert", args=[create_global_tag(**given, origin=origin).name]) + "?new"
+
+    return store_or_show(request, "new.html", values, store)
 
 
 @form_page

@@ -112,14 +112,14 @@ def test_an_interval_is_cleared_with_a_reason(forms, tag):
     page, hidden = forms.preview(INSERT, CLEAR)
     assert re.findall(r'<li data-kind="(\w+)">', page) == ["gap"]
     assert re.search(r'<code>first</code></a></td>\s*<td><span class="badge gap">none</span></td>', page)
-    assert "A reason is required" in forms.send(INSERT, page, CLEAR | hidden | {"store": "1"}, 400).content.decode()
+    assert "A reason is required" in forms.send(INSERT, page, CLEAR | hidden, 400).content.decode()
     assert rows() == before
     forms.send(INSERT, page, CLEAR | hidden | STORE, 303)
     assert [one[:2] for one in rows()] == [("first", 1), ("first", 6)]
     assert "No change." in forms.preview(INSERT, CLEAR)[0]
 
 
-STORE = {"store": "1", "comment": "why"}
+STORE = {"comment": "why"}
 JSON_FILE = [
     {"payload_type": "Gain", "payload_url": f"url{major}", "checksum": "", "since": [major, 0], "until": "next"}
     for major in (2, 3)
@@ -213,7 +213,7 @@ def test_a_frozen_tag_offers_a_clone_and_a_reader_a_role(forms, tag, settings):
         ({"file": ""}, 400, "must be JSON, or CSV"),
         ({}, 400, "Choose a file."),
         ({"kind": "file", "text": "{}"}, 400, "The start is missing"),
-        ({"kind": "file", "text": CSV_FILE, "planned": "x", "store": "1"}, 400, "The input has changed"),
+        ({"kind": "file", "text": CSV_FILE, "planned": "x"}, 400, "The input has changed"),
         ({"file": "[]"}, 400, "The file has no rows."),
         ({"file": "payload_type,payload_url,major_iov,minor_iov\nGain," + "x" * 200_000}, 400, "at most 65,536 bytes"),
         ({"file": "payload_type,payload_url,major_iov,minor_iov\nGain,a\0b,9,0\n"}, 400, "control character"),
@@ -228,9 +228,8 @@ def test_faults_are_shown_in_the_form(forms, tag, values, status, message):
 
 def test_a_tag_and_a_payload_type_are_created(forms):
     page = forms.open("/new")
-    assert forms.send("/new", page, {"action": "type", "name": "NewType"}, 303)["Location"] == "/new?type=NewType"
-    assert "The payload type NewType exists now." in forms.open("/new?type=NewType")
-    assert "exists now" not in forms.open("/new?type=other%01")
+    assert forms.send("/new", page, {"action": "type", "name": "NewType"}, 303)["Location"] == "/types/NewType?new"
+    assert "The payload type was created." in forms.open("/types/NewType?new")
     response = forms.send("/new", page, {"name": "first", "description": "A try", "comment": "why"}, 303)
     assert response["Location"] == "/tags/first/insert?new"
     assert list(GlobalTag.objects.values_list("name", "description", "status__name")) == [
