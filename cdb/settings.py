@@ -114,12 +114,8 @@ STATIC_URL = "/static/"
 # The few static files are served from the installed packages, so that no collectstatic is necessary.
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = False
-# The URLs of the pages' files contain a hash of their contents, so browsers may keep them forever.
-WHITENOISE_IMMUTABLE_FILE_TEST = r"/static/cdb_web/"
-STORAGES = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": "cdb_web.static_files.HashedStaticFilesStorage"},
-}
+# A browser asks again each time, so that a page never has a script of another version.
+WHITENOISE_MAX_AGE = 0
 
 # The edge middleware checks the size of bodies and responds with 413; Django would respond with 400.
 DATA_UPLOAD_MAX_MEMORY_SIZE = None

@@ -1,19 +1,22 @@
-"""The access rules, those that apply to a tag, and the tokens of this service, for administrators."""
+"""Logging in and out; the access rules, those that apply to a tag, and the tokens of this service, for administrators."""
 
 from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth import logout
 from django.contrib.auth.models import User
+from django.contrib.auth.views import LoginView
 from django.db.models import OuterRef, Subquery
 from django.db.models.fields.json import KT
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.utils import timezone
 from django.utils.http import urlencode
 
 from cdb_rest.access import issuers
 from cdb_rest.access.authentication import principal_of
+from cdb_rest.access.memory import check_logins
 from cdb_rest.access.rules import Rules
 from cdb_rest.analysis import access_rules
 from cdb_rest.models import AccessChange, AccessRule, ApiToken, RuleKind
@@ -21,9 +24,41 @@ from cdb_rest.parsing.parameters import parse_number
 from cdb_rest.rules.access import ANY, MEANINGS, Permission, Principal, Role, escaped
 from cdb_rest.rules.errors import AccessRuleNotFoundError, TokenNotFoundError, invalid_field
 from cdb_rest.writes import access as service
-from cdb_web.page import form_page, store_or_show
-from cdb_web.permissions import administers, require_administrator
+from cdb_web.page import administers, form_page, require_administrator, show, store_or_show
 from cdb_web.writes import find_tag
+
+
+class _Login(LoginView):
+    """Django's login, which follows only redirects to this service."""
+
+    def post(self, request: HttpRequest, *arguments: Any, **named: Any) -> HttpResponse:
+        check_logins(request)
+        return super().post(request, *arguments, **named)
+
+    def render_to_response(self, context: dict[str, Any], **_named: Any) -> HttpResponse:
+        form = context["form"]
+        problem = " ".join(form.non_field_errors() or (["Fill in both fields."] if form.errors else []))
+        values = {"next": context["next"], "name": form["username"].value() or "", "problem": problem}
+        return show(self.request, "login.html", values | {"may_log_in": False})
+
+
+_respond = _Login.as_view()
+
+
+@form_page
+def log_in(request: HttpRequest) -> HttpResponseBase:
+    """A form for name and password. After many wrong passwords, the client gets a page with status 429."""
+    return _respond(request)
+
+
+@form_page
+def log_out(request: HttpRequest) -> HttpResponse:
+    """A form that ends the session of this service. A session at an identity provider continues."""
+    if request.method != "POST":
+        return show(request, "log_out.html", {})
+    logout(request)
+    return HttpResponseRedirect("/", status=303)
+
 
 LABELS = ("Global tags", "Payload types")
 # The kinds of rules, and what the field "Who" has for them.

@@ -21,8 +21,7 @@ from cdb_rest.writes.undoing import INSTEAD, undo_change
 from cdb_web import inputs
 from cdb_web.lanes import EVERYTHING
 from cdb_web.net_effect import net_effect
-from cdb_web.page import form_page, or_default, page, show
-from cdb_web.permissions import may
+from cdb_web.page import form_page, may, page, show, show_query
 from cdb_web.writes import check_confirmed, find_tag, preview_and_store
 
 PAGE_SIZE = 50
@@ -58,22 +57,19 @@ def _list(
         found = CHANGES.select(chosen, select_changes(chosen, changes))
         return {"page": Paginator(found, PAGE_SIZE).get_page(query.get("page"))}
 
-    more, status = or_default(request.GET, select)
     fixed = {
         "filters": fields,
         "is_filtered": any(fields.values()),
         "actions": ChangeAction.choices,
         "types": PayloadType.objects.order_by("name").values_list("name", flat=True),
     }
-    return show(request, template, fixed | values | more, status=status)
+    return show_query(request, template, fixed | values, select)
 
 
 @page
 def change(request: HttpRequest, name: str, revision: int) -> HttpResponse:
     """One change: who, when, why, and what was valid before and after it."""
-    found = GlobalTagChange.objects.filter(global_tag=name, revision=revision).first()
-    if found is None:
-        raise ChangeNotFoundError(described=f"of global tag {quoted(name)} with revision {revision}")
+    found = _find(name, revision)
     later = GlobalTagChange.objects.filter(global_tag=name, revision__gt=revision)
     exists = found.tag_id is not None and GlobalTag.objects.filter(id=found.tag_id).exists()
     values: dict[str, object] = {
@@ -133,8 +129,13 @@ def revert(request: HttpRequest, name: str, revision: int) -> HttpResponse:
 
 
 def _values(request: HttpRequest, name: str, revision: int, role: Role) -> dict[str, object]:
-    change = GlobalTagChange.objects.filter(global_tag=name, revision=revision).first()
-    if change is None:
-        raise ChangeNotFoundError(described=f"of global tag {quoted(name)} with revision {revision}")
-    values = {"name": name, "revision": revision, "change": change, "tag": find_tag(name)}
+    values = {"name": name, "revision": revision, "change": _find(name, revision), "tag": find_tag(name)}
     return values | {"may_write": may(request, role, name), "role": role}
+
+
+def _find(name: str, revision: int) -> GlobalTagChange:
+    """A change. Raises `ChangeNotFoundError`."""
+    found = GlobalTagChange.objects.filter(global_tag=name, revision=revision).first()
+    if found is None:
+        raise ChangeNotFoundError(described=f"of global tag {quoted(name)} with revision {revision}")
+    return found

@@ -13,7 +13,7 @@ from cdb_rest.rules.errors import InvalidInputError
 from cdb_web import inputs
 from cdb_web.lanes import EVERYTHING, extent
 from cdb_web.net_effect import first_differences
-from cdb_web.page import newest_names, or_default, page, show_whole_or_part, waiting
+from cdb_web.page import newest_names, page, show_query, waiting
 from cdb_web.templatetags.cdb_web import interval_end, moment_text
 
 # Differences of one payload type, and affected intervals, on a page.
@@ -47,9 +47,8 @@ def _page(
         sizes = [rows for _, rows, _ in comparison.pairs()]
         return waiting(query, sizes, ROWS_PER_SECOND) or result_of(comparison, given)
 
-    more, status = or_default(fields, values)
     fixed = {"values": fields, "names": newest_names(), "max_shown": MAX_SHOWN}
-    return show_whole_or_part(request, f"{name}.html", f"{name}_result.html", fixed | more, status=status)
+    return show_query(request, f"{name}.html", fixed, values, fields)
 
 
 def _fields(query: QueryDict) -> dict[str, str]:
@@ -122,8 +121,7 @@ def coverage(request: HttpRequest, name: str) -> HttpResponse:
     required = [item for item in names if item]
     values = {item: inputs.text(request.GET, item) for item in ("since", "until", "rev", "type")}
     fixed = {"name": name, "values": values | {"required": ",".join(required)}}
-    found, status = or_default(request.GET, lambda query: _coverage(query, name, required))
-    return show_whole_or_part(request, "coverage.html", "coverage_result.html", fixed | found, status=status)
+    return show_query(request, "coverage.html", fixed, lambda query: _coverage(query, name, required))
 
 
 def _coverage(query: Mapping[str, str], name: str, required: Sequence[str]) -> dict[str, object]:

@@ -11,7 +11,7 @@ from cdb_rest.analysis.uses import escaped
 from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadType
 from cdb_web import inputs
-from cdb_web.page import page, show, show_whole_or_part
+from cdb_web.page import page, show, show_query
 
 FILES = named_sql.load("payload_files")
 # It takes three times as long.
@@ -52,7 +52,7 @@ def files(request: HttpRequest) -> HttpResponse:
         parameters = {"pattern": f"%{escaped(text)}%", "most": MAX_FILES + 1}
         rows = fetch_all(FILES, parameters) or fetch_all(FILES_IN_ANY_CASE, parameters)
         values |= {"files": rows[:MAX_FILES], "has_more": len(rows) > MAX_FILES}
-    return show_whole_or_part(request, "find_files.html", "find_files_table.html", values)
+    return show_query(request, "find_files.html", values, lambda _: {})
 
 
 def _first(found: QuerySet[Any], exact: QuerySet[Any] | None = None) -> list[Any]:

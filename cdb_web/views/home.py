@@ -21,8 +21,8 @@ from cdb_rest.rules.as_of import AsOf, TagState
 from cdb_rest.rules.errors import InvalidInputError
 from cdb_rest.rules.moment import Interval, Mode, Moment
 from cdb_web import inputs
-from cdb_web.ends import Place, next_starts
-from cdb_web.page import newest_names, or_default, page, show
+from cdb_web.iov_rows import Place, next_starts
+from cdb_web.page import newest_names, page, show, show_query
 
 # Each of them is a lookup.
 MAX_MOMENTS = 100
@@ -160,7 +160,6 @@ def _home(request: HttpRequest, health: dict[str, str]) -> HttpResponse:
     query = request.GET
     fields = {name: inputs.text(query, name) for name in FIELDS}
     bases = [base for base in query.getlist("base") if base.strip()]
-    found, status = or_default(fields, lambda values: {"found": look_up(values, bases)})
     values = {
         "values": fields,
         "bases": bases,
@@ -172,7 +171,7 @@ def _home(request: HttpRequest, health: dict[str, str]) -> HttpResponse:
         "health": health,
         "newest": GlobalTagChange.objects.order_by("-number")[:NEWEST],
     }
-    return show(request, "home.html", values | found, status=status)
+    return show_query(request, "home.html", values, lambda given: {"found": look_up(given, bases)}, fields)
 
 
 @page

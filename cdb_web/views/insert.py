@@ -26,20 +26,11 @@ from cdb_rest.writes.effect_sweep import Affected, read_effects
 from cdb_rest.writes.effects import SHOWN, Effects
 from cdb_rest.writes.imports import ImportOptions, ImportResult, import_payload_iovs
 from cdb_web import inputs
-from cdb_web.page import form_page
-from cdb_web.permissions import may
+from cdb_web.page import form_page, may
 from cdb_web.writes import WriteService, find_tag, preview_and_store
 
 FIELDS = ("payload_type", "payload_url", "checksum", "size", "since", "until")
 KINDS = ("one", "file", "clear")
-LABELS = {
-    "removed": "removes",
-    "gap": "gap",
-    "far_start": "far away",
-    "long": "long",
-    "other_checksum": "other checksum",
-    "other_case": "other spelling",
-}
 BYTE_ORDER_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -47,7 +38,7 @@ BYTE_ORDER_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 def insert(request: HttpRequest, name: str) -> HttpResponse:
     """Forms for one payload, for a file with many, and for an interval without payload; `kind` says which one is sent.
 
-    A POST shows what would change, and with the field `store` it stores that.
+    A POST shows what would change, and after that preview it stores that.
     """
     tag, kind = find_tag(name), request.POST.get("kind", "file") if request.method == "POST" else ""
     roles = {action: role_for(action, tag.status.name) for action in (Action.ADD_IOV, Action.REMOVE_IOV)}
@@ -140,7 +131,7 @@ def _shown(rows: Sequence[IOVRow], effects: Effects) -> list[tuple[IOVRow, list[
     labels: dict[int, list[str]] = {}
     for warning in effects.warnings:
         for number in warning.rows:
-            labels.setdefault(number, []).append(LABELS[warning.kind])
+            labels.setdefault(number, []).append(warning.kind.replace("_", " "))
     others = [row for row in rows if row.number not in labels][:SHOWN]
     shown = [*(row for row in rows if row.number in labels), *others]
     return [(row, labels.get(row.number, [])) for row in sorted(shown, key=lambda row: row.number)]

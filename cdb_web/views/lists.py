@@ -25,8 +25,7 @@ from cdb_rest.writes.payload_iovs import attach_payload_iov, delete_detached_iov
 from cdb_rest.writes.payload_lists import attach_payload_list, delete_payload_list
 from cdb_web import inputs
 from cdb_web.lanes import EVERYTHING
-from cdb_web.page import form_page, newest_names, store_or_show
-from cdb_web.permissions import may
+from cdb_web.page import form_page, may, newest_names, store_or_show
 from cdb_web.writes import WriteService, check_confirmed, find_tag, origin_of, preview_and_store
 
 MAX_SHOWN = 200

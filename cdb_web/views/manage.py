@@ -32,8 +32,7 @@ from cdb_rest.writes.global_tags import change_status, clone_global_tag, create_
 from cdb_rest.writes.limits import set_limits
 from cdb_rest.writes.payload_types import create_payload_type
 from cdb_web import inputs
-from cdb_web.page import form_page, show, store_or_show
-from cdb_web.permissions import may
+from cdb_web.page import form_page, may, show, store_or_show
 from cdb_web.writes import check_confirmed, find_tag, origin_of
 
 

@@ -1,6 +1,5 @@
 """Where a payload is used, and why it is valid at a moment."""
 
-from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -12,7 +11,7 @@ from cdb_rest.history.contents import find_past
 from cdb_rest.rules.errors import invalid_field
 from cdb_rest.rules.moment import Moment
 from cdb_web import inputs
-from cdb_web.ends import Place, next_starts
+from cdb_web.iov_rows import Place, next_starts
 from cdb_web.page import page, show
 
 MAX_SHOWN = 200
@@ -32,18 +31,12 @@ def payloads(request: HttpRequest) -> HttpResponse:
         payload = Payload(*(value if item == kind else None for item in KINDS))
         rows = list(islice(uses(payload, with_removed=with_removed), MAX_SHOWN + 1))
         shown = rows[:MAX_SHOWN]
-        values |= {"rows": list(zip(shown, _limits(shown), strict=True)), "has_more": len(rows) > MAX_SHOWN}
+        # A former use ends where it did then.
+        limits = next_starts(
+            [Place.of(row | {"list_id": row["payload_list_id"]}, row["ended"] and row["ended"] - 1) for row in shown]
+        )
+        values |= {"rows": list(zip(shown, limits, strict=True)), "has_more": len(rows) > MAX_SHOWN}
     return show(request, "payloads.html", values)
-
-
-def _limits(rows: Sequence[Mapping[str, Any]]) -> list[Moment]:
-    """The next starts after the rows in their payload lists, for former uses as they were then."""
-    return next_starts(
-        [
-            Place(row["payload_list_id"], row["ended"] and row["ended"] - 1, Moment(row["major_iov"], row["minor_iov"]))
-            for row in rows
-        ]
-    )
 
 
 REASONS = {
@@ -91,13 +84,4 @@ def _rows(found: Explanation, number: int | None, title: str) -> list[tuple[str,
     rows = [(title, found.row, number)]
     if found.change:
         rows.append(("Before this change", found.replaced, found.change.number - 1))
-    limits = iter(
-        next_starts(
-            [
-                Place(row["list_id"], then, Moment(row["major_iov"], row["minor_iov"]))
-                for _, row, then in rows
-                if row is not None
-            ]
-        )
-    )
-    return [(text, row, next(limits) if row else None) for text, row, _ in rows]
+    return [(text, row, next_starts([Place.of(row, then)])[0] if row else None) for text, row, then in rows]

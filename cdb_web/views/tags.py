@@ -20,8 +20,7 @@ from cdb_rest.rules.status import Status
 from cdb_web import inputs
 from cdb_web.iov_rows import read_rows
 from cdb_web.lanes import EVERYTHING
-from cdb_web.page import or_default, page, show, show_whole_or_part
-from cdb_web.permissions import may
+from cdb_web.page import may, page, show_query
 from cdb_web.templatetags.cdb_web import moment_text
 from cdb_web.views.timeline import timeline_values
 
@@ -112,7 +111,7 @@ def tags(request: HttpRequest) -> HttpResponse:
         "page": Paginator(found, TAGS_PER_PAGE).get_page(query.get("page")),
         "statuses": GlobalTagStatus.objects.order_by("name").values_list("name", flat=True),
     }
-    return show_whole_or_part(request, "tags.html", "tags_table.html", values)
+    return show_query(request, "tags.html", values, lambda _: {})
 
 
 def _next_sort(column: str, sort: str) -> str:
@@ -129,8 +128,7 @@ def tag(request: HttpRequest, name: str) -> HttpResponse:
         "tag": GlobalTag.objects.filter(name=name).first(),
         "revisions": changes.aggregate(first=Min("revision"), last=Max("revision")),
     }
-    found, status = or_default(request.GET, lambda query: _tag(query, name, changes))
-    return show(request, "tag.html", fixed | found, status=status)
+    return show_query(request, "tag.html", fixed, lambda query: _tag(query, name, changes))
 
 
 def _tag(query: Mapping[str, str], name: str, changes: QuerySet[GlobalTagChange]) -> dict[str, object]:
@@ -165,11 +163,10 @@ def payload_list(request: HttpRequest, name: str, payload_type: str) -> HttpResp
 
     `go` asks for the page before that moment (`previous`), or for the last one (`last`).
     """
-    found, status = or_default(request.GET, lambda query: _list(query, name, payload_type))
     fixed: dict[str, object] = {"name": name, "payload_type": payload_type}
     fixed |= {"may_change": _may_change(request, name, payload_type)}
     fixed |= {"from": inputs.text(request.GET, "since"), "up_to": inputs.text(request.GET, "until")}
-    return show(request, "payload_list.html", fixed | found, status=status)
+    return show_query(request, "payload_list.html", fixed, lambda query: _list(query, name, payload_type))
 
 
 def _may_change(request: HttpRequest, name: str, payload_type: str) -> bool:

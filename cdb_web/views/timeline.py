@@ -1,10 +1,9 @@
 """The data of a timeline: lanes of pixels, and the rows at a pixel."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import NamedTuple
 
 from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 
@@ -95,7 +94,7 @@ def rows(request: HttpRequest, name: str) -> HttpResponse:
     axis, payload_type = axis_of(query, found), query.get("type", "")
     if payload_type not in found.lists:
         raise PayloadListNotFoundError(described=f"of type {quoted(payload_type)} in global tag {quoted(name)}")
-    pixel = _number(query, "x", 0, axis.width - 1)
+    pixel = int(_number(query, "x", 0, axis.width - 1))
     start = axis.moment_at(pixel)
     end = axis.moment_at(pixel + 1) if pixel + 1 < axis.width else axis.window.end
     # A pixel may be narrower than a number.
@@ -118,14 +117,6 @@ def rows(request: HttpRequest, name: str) -> HttpResponse:
     )
 
 
-class Row(NamedTuple):
-    """A row of a timeline: a lane, or with `types` the summary of the lanes whose names begin with `group`."""
-
-    group: str
-    payload_type: str = ""
-    types: Sequence[str] = ()
-
-
 def timeline_values(query: Mapping[str, str], contents: Contents, types: Sequence[str]) -> dict[str, object]:
     """The values for `timeline.html`: a timeline with a lane for each of these payload types.
 
@@ -135,7 +126,7 @@ def timeline_values(query: Mapping[str, str], contents: Contents, types: Sequenc
     return {
         "axis": axis,
         "lanes": types,
-        "rows_of_lanes": list(_lane_rows(types)),
+        "groups": _groups(types),
         "beyond": _beyond(contents),
         "since": moment_text(axis.window.start),
         "until": moment_text(interval_end(axis.window)),
@@ -143,13 +134,10 @@ def timeline_values(query: Mapping[str, str], contents: Contents, types: Sequenc
     }
 
 
-def _lane_rows(types: Sequence[str]) -> Iterator[Row]:
-    groups = [(group, list(names)) for group, names in groupby(types, lambda name: GROUP.split(name, maxsplit=1)[0])]
-    for group, names in groups:
-        is_group = len(names) > 1 and len(groups) > 1
-        if is_group:
-            yield Row(group, types=names)
-        yield from (Row(group if is_group else "", name) for name in names)
+def _groups(types: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """The names with the same beginning, each group with it; a group that needs no summary has an empty one."""
+    found = [(group, list(names)) for group, names in groupby(types, lambda name: GROUP.split(name, maxsplit=1)[0])]
+    return [(group if len(names) > 1 and len(found) > 1 else "", names) for group, names in found]
 
 
 def _beyond(contents: Contents) -> list[tuple[str, int, list[tuple[str, Moment, Interval]]]]:
@@ -172,11 +160,11 @@ def axis_of(query: Mapping[str, str], contents: Contents) -> Axis:
     The window of a whole major number is narrowed to the minor numbers in use, for which the database is asked. Raises
     `InvalidInputError` or `django.db.Error`.
     """
-    width = _number(query, "width", 1, MAX_WIDTH, DEFAULT_WIDTH)
+    width = int(_number(query, "width", 1, MAX_WIDTH, DEFAULT_WIDTH))
     lists = [payload_list[0] for payload_list in contents.lists.values()]
     axis = Axis.of(_window(query, contents, lists), width)
     if "left" in query or "right" in query:
-        axis = axis.part(_share(query, "left", 0), _share(query, "right", 1))
+        axis = axis.part(_number(query, "left", -10, 10), _number(query, "right", -10, 10, 1))
     if axis.major is not None and (axis.first, axis.last) == (0, OPEN + 1):
         # Of the 2^63 minor numbers of a major number, only a few are in use.
         axis = Axis.of(_used(lists, axis.window), width)
@@ -206,18 +194,13 @@ def _used(lists: Sequence[ListVersion], window: Interval) -> Interval:
     return window if found is None else with_space(found, window)
 
 
-def _number(query: Mapping[str, str], name: str, least: int, most: int, default: int = 0) -> int:
+def _number(query: Mapping[str, str], name: str, least: float, most: float, default: float = 0) -> float:
+    """A number in a query string. Raises `InvalidInputError`."""
     text = query.get(name, str(default))
-    if not text.isascii() or not text.isdigit() or not least <= int(text[:9]) <= most:
-        raise invalid_field(name, f"{name} must be a number from {least} to {most} (got {quoted(text)}).")
-    return int(text[:9])
-
-
-def _share(query: Mapping[str, str], name: str, default: float) -> float:
     try:
-        share = float(query.get(name, default))
+        number = float(text)
     except ValueError:
-        share = float("nan")
-    if not -10 <= share <= 10:
-        raise invalid_field(name, f"{name} must be a number from -10 to 10 (got {quoted(query[name])}).")
-    return share
+        number = float("nan")
+    if not least <= number <= most:
+        raise invalid_field(name, f"{name} must be a number from {least} to {most} (got {quoted(text)}).")
+    return number

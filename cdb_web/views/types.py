@@ -29,8 +29,7 @@ from cdb_rest.writes.descriptions import describe_payload_type
 from cdb_rest.writes.global_tags import create_status, delete_status
 from cdb_rest.writes.payload_types import delete_payload_type
 from cdb_web import inputs
-from cdb_web.page import form_page, page, show, store_or_show
-from cdb_web.permissions import may
+from cdb_web.page import form_page, may, page, show, store_or_show
 from cdb_web.writes import check_confirmed, origin_of
 
 PAGE_SIZE = 100
