@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from http import HTTPStatus
 
 from django.http import HttpRequest, HttpResponse
 
@@ -11,17 +12,6 @@ from cdb_rest.http.security import PAGE_HEADERS, POLICY
 from cdb_rest.rules.errors import GlobalTagNotFoundError, NotFoundError
 from cdb_web.page import show
 
-HEADINGS: dict[int | str, str] = {
-    "login_failed": "Login failed",
-    400: "This request is not valid",
-    401: "Please log in",
-    403: "Not permitted",
-    404: "Not found",
-    410: "No longer stored",
-    413: "The request is too large",
-    429: "Too many requests",
-    504: "The service is busy, or the database does not respond",
-}
 # For programs, whatever they accept.
 JSON_PATHS = ("/api/", "/pin/", "/health/", "/metrics")
 
@@ -57,7 +47,7 @@ def _page(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     failed = body["code"] == "login_failed"
     values = {
         "status": status,
-        "heading": HEADINGS["login_failed"] if failed else HEADINGS.get(status, "The request failed"),
+        "heading": "Login failed" if failed else HTTPStatus(status).phrase,
         "detail": body["detail"],
         "may_log_in": False,
         "login_failed": failed,

@@ -84,16 +84,11 @@ def with_space(part: Interval, window: Interval | None = None) -> Interval:
 
     The space shows open rows, and gaps at the ends of the window.
     """
-    start, stop = part.start, part.end
-    if start.major == stop.major:
-        space = (stop.minor - start.minor) // 20 + 1
-        before, after = Moment(start.major, max(start.minor - space, 0)), Moment(stop.major, stop.minor + space - 1)
-        after = next_moment(after)
-    else:
-        space = (stop.major - start.major) // 20 + 1
-        before, after = Moment(max(start.major - space, 0), 0), Moment(stop.major + space, 0)
-    window = window or Interval(start, AFTER_ALL)
-    return Interval(max(before, window.start), min(after, window.end))
+    axis = Axis.of(part, 1)
+    share = max(0.05, 1 / (axis.last - axis.first))
+    window = window or Interval(part.start, AFTER_ALL)
+    start, end = axis.part(-share, 1).window.start, axis.part(0, 1 + share).window.end
+    return Interval(max(start, window.start), min(end, window.end))
 
 
 def next_moment(moment: Moment) -> Moment:

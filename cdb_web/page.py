@@ -168,20 +168,10 @@ def problem_of(error: CdbError) -> tuple[dict[str, Any], int]:
     from 1, while the API counts from 0. Each call counts the error in the metrics.
     """
     response = handle(error, {})
-    rows = [(row["row"] + 1, _row_text(row)) for row in error.rows]
+    rows = [(row["row"] + 1, row["detail"]) for row in error.rows]
     document, status = json.loads(response.content), response.status_code
     found = {"problem": document["detail"], "code": document["code"], "wrong_rows": rows, "needs_login": status == 401}
     return found, status
-
-
-def _row_text(row: dict[str, Any]) -> str:
-    """What is wrong with a row, in one text."""
-    if "detail" in row:
-        return str(row["detail"])
-    messages = [(name, texts) for name, texts in row.items() if name != "row"]
-    return " ".join(
-        " ".join(texts) if name == "non_field_errors" else f"{name}: {' '.join(texts)}" for name, texts in messages
-    )
 
 
 def store_or_show(

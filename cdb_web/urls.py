@@ -19,7 +19,6 @@ from cdb_web.views import (
     payloads,
     tags,
     timeline,
-    types,
 )
 
 # The bytes of a name that are escaped in a path: all but those of the URL standard that need no escape, and ~ itself.
@@ -71,9 +70,9 @@ ROUTES: list[tuple[str, View, str]] = [
     ("login", access.log_in, "log_in"),
     ("tags/<name:name>/compiled", manage.compiled, "compiled"),
     ("words", home.words, "words"),
-    ("types", types.types, "types"),
-    ("types/<name:name>", types.payload_type, "type"),
-    ("statuses", types.statuses, "statuses"),
+    ("types", manage.types, "types"),
+    ("types/<name:name>", manage.payload_type, "type"),
+    ("statuses", manage.statuses, "statuses"),
     ("logout", access.log_out, "log_out"),
     ("new", manage.new, "new"),
     ("compare", compare.compare, "compare"),

@@ -9,11 +9,18 @@ from django.urls import reverse
 from cdb_rest.access.authentication import principal_of
 from cdb_rest.analysis.difference import Comparison
 from cdb_rest.api.base.writes import WriteInput
-from cdb_rest.models import GlobalTag, GlobalTagChange
+from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadList
 from cdb_rest.parsing.fields import read_value
 from cdb_rest.parsing.parameters import parse_number
 from cdb_rest.rules.access import Origin
-from cdb_rest.rules.errors import CdbError, GlobalTagNotFoundError, TagChangedError, invalid_field
+from cdb_rest.rules.errors import (
+    CdbError,
+    GlobalTagNotFoundError,
+    PayloadListNotFoundError,
+    TagChangedError,
+    invalid_field,
+    quoted,
+)
 from cdb_rest.rules.names import TEXT_LENGTH
 from cdb_rest.writes.locks import lock_global_tag
 from cdb_rest.writes.previews import preview
@@ -37,6 +44,14 @@ def find_tag(name: str) -> GlobalTag:
     if tag is None:
         raise GlobalTagNotFoundError(name)
     return tag
+
+
+def find_list(name: str, payload_type: str) -> PayloadList:
+    """The payload list that a global tag has of a type. Raises `PayloadListNotFoundError`."""
+    found = PayloadList.objects.filter(global_tag__name=name, payload_type__name=payload_type).first()
+    if found is None:
+        raise PayloadListNotFoundError(described=f"of type {quoted(payload_type)} in global tag {quoted(name)}")
+    return found
 
 
 def newest_revision(name: str) -> int:

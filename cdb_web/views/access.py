@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.contrib.auth.views import LoginView
 from django.db.models import OuterRef, Subquery
 from django.db.models.fields.json import KT
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 from django.utils.http import urlencode
 
@@ -29,7 +29,7 @@ from cdb_web.writes import find_tag
 
 
 class _Login(LoginView):
-    """Django's login, which follows only redirects to this service."""
+    """A form for name and password; after many wrong passwords, a page with status 429. It redirects only to this service."""
 
     def post(self, request: HttpRequest, *arguments: Any, **named: Any) -> HttpResponse:
         check_logins(request)
@@ -42,13 +42,7 @@ class _Login(LoginView):
         return show(self.request, "login.html", values | {"may_log_in": False})
 
 
-_respond = _Login.as_view()
-
-
-@form_page
-def log_in(request: HttpRequest) -> HttpResponseBase:
-    """A form for name and password. After many wrong passwords, the client gets a page with status 429."""
-    return _respond(request)
+log_in = form_page(_Login.as_view())
 
 
 @form_page

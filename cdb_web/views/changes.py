@@ -36,7 +36,7 @@ def history(request: HttpRequest, name: str) -> HttpResponse:
     changes = GlobalTagChange.objects.filter(global_tag=name).order_by("-revision")
     if not changes.exists() and not GlobalTag.objects.filter(name=name).exists():
         raise GlobalTagNotFoundError(name)
-    return _list(request, "history.html", changes, {"name": name, "is_new": "new" in request.GET})
+    return _list(request, "history.html", changes, {"name": name})
 
 
 @page
@@ -76,7 +76,6 @@ def change(request: HttpRequest, name: str, revision: int) -> HttpResponse:
         "name": name,
         "change": found,
         "is_newest": not later.exists(),
-        "is_new": "new" in request.GET,
         "is_whole": found.action in WHOLE,
         "may_undo": exists and found.action not in INSTEAD and may(request, Role.CONTRIBUTOR, name),
     }

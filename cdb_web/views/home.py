@@ -1,5 +1,6 @@
 """The home page, with lookups for people: at many moments, in several global tags, with the real end of each row."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadList
 from cdb_rest.parsing.parameters import parse_as_of, parse_moment
 from cdb_rest.rules.as_of import AsOf, TagState
 from cdb_rest.rules.errors import InvalidInputError
-from cdb_rest.rules.moment import Interval, Mode, Moment
+from cdb_rest.rules.moment import AFTER_ALL, Interval, Mode, Moment
 from cdb_web import inputs
 from cdb_web.iov_rows import Place, next_starts
 from cdb_web.page import newest_names, page, show, show_query
@@ -64,12 +65,11 @@ def look_up(values: Mapping[str, str], bases: Sequence[str]) -> dict[str, object
         raise InvalidInputError(f"At most {MAX_TAGS} global tags are accepted (got {len(bases) + 1}).")
     moments = list(dict.fromkeys(moments))
     tags = [_read(state, moments) for state in _states(values, bases)]
-    chosen: dict[tuple[int, Row, bool], list[Moment]] = {}
+    chosen: dict[tuple[int, Row, bool], list[Moment]] = defaultdict(list)
     for moment in moments:
-        at = _at(tags, moment)
-        for place, row, is_valid in at:
-            if is_valid or not values["strict"]:
-                chosen.setdefault((place, row, is_valid), []).append(moment)
+        for key in _at(tags, moment):
+            if key[2] or not values["strict"]:
+                chosen[key].append(moment)
     keys = sorted(chosen, key=lambda key: (key[1].payload_type_name.encode(), chosen[key][0]))
     rows = _with_limits(tags, [(key, chosen[key]) for key in keys[:MAX_SHOWN]])
     return {
@@ -124,17 +124,15 @@ def _at(tags: Sequence[_Tag], moment: Moment) -> list[tuple[int, Row, bool]]:
 
 
 def _with_limits(tags: Sequence[_Tag], found: Sequence[tuple[tuple[int, Row, bool], list[Moment]]]) -> list[Found]:
-    wanted: list[Place] = []
-    owners: list[int] = []
-    for number, ((place, row, _), moments) in enumerate(found):
-        for above, tag in enumerate(tags[: place + 1]):
-            list_id = tag.lists.get(row.payload_type_name)
-            if list_id is not None:
-                wanted.append(Place(list_id, tag.number, row.since if above == place else max(moments)))
-                owners.append(number)
-    limits: dict[int, Moment] = {}
-    for owner, start in zip(owners, next_starts(wanted), strict=True):
-        limits[owner] = min(start, limits.get(owner, start))
+    wanted = [
+        (number, Place(tag.lists[row.payload_type_name], tag.number, row.since if above == place else max(moments)))
+        for number, ((place, row, _), moments) in enumerate(found)
+        for above, tag in enumerate(tags[: place + 1])
+        if row.payload_type_name in tag.lists
+    ]
+    limits: dict[int, Moment] = defaultdict(lambda: AFTER_ALL)
+    for (number, _), start in zip(wanted, next_starts([place for _, place in wanted]), strict=True):
+        limits[number] = min(start, limits[number])
     return [
         Found(row._asdict(), tags[place].name, row.since, is_valid, moments, limits[number])
         for number, ((place, row, is_valid), moments) in enumerate(found)

@@ -55,7 +55,6 @@ def insert(request: HttpRequest, name: str) -> HttpResponse:
         "may_clear": tag.status.name == "unlocked" and may(request, roles[Action.REMOVE_IOV], name),
         "may_clone": may(request, Role.MANAGER),
         "role": roles[Action.ADD_IOV],
-        "is_new": "new" in request.GET,
     }
 
     def write() -> tuple[str, WriteService]:

@@ -1,18 +1,14 @@
 """Forms that attach or delete payload IOVs and payload lists."""
 
-from datetime import timedelta
 from functools import partial
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from django.utils import timezone
-from django.utils.http import urlencode
 
 from cdb_rest.analysis.uses import Payload, uses
 from cdb_rest.models import ListedPayloadIOV, PayloadIOV, PayloadList, PayloadType
-from cdb_rest.parsing.parameters import parse_number
-from cdb_rest.rules.access import All, Role
+from cdb_rest.rules.access import Role
 from cdb_rest.rules.errors import (
     PayloadIOVNotFoundError,
     PayloadListNotFoundError,
@@ -21,29 +17,19 @@ from cdb_rest.rules.errors import (
 from cdb_rest.rules.moment import END_OF_TIME
 from cdb_rest.rules.status import Status
 from cdb_rest.writes.clearing import clear_interval
-from cdb_rest.writes.payload_iovs import attach_payload_iov, delete_detached_iovs, delete_payload_iov
+from cdb_rest.writes.payload_iovs import attach_payload_iov, delete_payload_iov
 from cdb_rest.writes.payload_lists import attach_payload_list, delete_payload_list
 from cdb_web import inputs
 from cdb_web.lanes import EVERYTHING
-from cdb_web.page import form_page, may, newest_names, store_or_show
-from cdb_web.writes import WriteService, check_confirmed, find_tag, origin_of, preview_and_store
+from cdb_web.page import form_page, may, newest_names, page, show, store_or_show
+from cdb_web.writes import WriteService, check_confirmed, find_list, find_tag, origin_of, preview_and_store
 
 MAX_SHOWN = 200
-MAX_DAYS = 99_999
 
 
-@form_page
+@page
 def detached(request: HttpRequest) -> HttpResponse:
-    """The payload lists and IOVs that are in no tag, maybe only those that left the tag `tag`, or lists of the type `type`.
-
-    A form deletes the IOVs that are old enough.
-    """
-
-    def store() -> str:
-        days = min(parse_number("days", request.POST.get("days", "").strip()), MAX_DAYS)
-        before = timezone.now() - timedelta(days=days)
-        return f"?{urlencode({'deleted': delete_detached_iovs(before=before, origin=origin_of(request))})}"
-
+    """The payload lists and IOVs that are in no tag, maybe only those that left the tag `tag`, or lists of the type `type`."""
     tag, payload_type = inputs.text(request.GET, "tag"), inputs.text(request.GET, "type")
     lists = PayloadList.objects.filter(global_tag=None).select_related("payload_type").order_by("-updated", "-id")
     iovs = PayloadIOV.objects.filter(payload_list=None).order_by("updated", "id")
@@ -60,9 +46,8 @@ def detached(request: HttpRequest) -> HttpResponse:
         "count": iovs.count(),
         "max_shown": MAX_SHOWN,
         "may_attach": may(request, Role.CONTRIBUTOR),
-        "may_delete": may(request, Role.MANAGER, All.ALL, All.ALL),
     }
-    return store_or_show(request, "detached.html", values, store)
+    return show(request, "detached.html", values)
 
 
 @form_page
@@ -108,10 +93,7 @@ def attach_iov(request: HttpRequest, iov_id: int) -> HttpResponse:
 
     def write() -> tuple[str, WriteService]:
         tag, payload_type = find_tag(request.POST.get("tag", "")).name, request.POST.get("type", "")
-        target = PayloadList.objects.filter(global_tag__name=tag, payload_type__name=payload_type).first()
-        if target is None:
-            raise PayloadListNotFoundError(described=f"of type {quoted(payload_type)} in global tag {quoted(tag)}")
-        return tag, partial(attach_payload_iov, payload_list=target.name, iov_id=iov_id)
+        return tag, partial(attach_payload_iov, payload_list=find_list(tag, payload_type).name, iov_id=iov_id)
 
     return preview_and_store(request, "attach.html", values, write)
 
@@ -134,9 +116,7 @@ def delete(request: HttpRequest, name: str, payload_type: str) -> HttpResponse:
     A payload list with IOVs is cleared instead, so that its history says who removed them and why.
     """
     tag, query = find_tag(name), request.GET
-    found = PayloadList.objects.filter(global_tag=tag, payload_type__name=payload_type).first()
-    if found is None:
-        raise PayloadListNotFoundError(described=f"of type {quoted(payload_type)} in global tag {quoted(name)}")
+    found = find_list(name, payload_type)
     values = {
         "name": name,
         "payload_type": payload_type,

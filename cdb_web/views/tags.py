@@ -16,7 +16,6 @@ from cdb_rest.models import ChangeAction, GlobalTag, GlobalTagChange, GlobalTagS
 from cdb_rest.rules.access import Role
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.moment import AFTER_ALL, Moment
-from cdb_rest.rules.status import Status
 from cdb_web import inputs
 from cdb_web.iov_rows import read_rows
 from cdb_web.lanes import EVERYTHING
@@ -107,16 +106,11 @@ def tags(request: HttpRequest) -> HttpResponse:
         "q": text,
         "status": status,
         "sort": sort,
-        "columns": [(name, title, _next_sort(name, sort)) for name, title in COLUMNS.items()],
+        "columns": [(name, title, f"-{name}" if sort == name else name) for name, title in COLUMNS.items()],
         "page": Paginator(found, TAGS_PER_PAGE).get_page(query.get("page")),
         "statuses": GlobalTagStatus.objects.order_by("name").values_list("name", flat=True),
     }
     return show_query(request, "tags.html", values, lambda _: {})
-
-
-def _next_sort(column: str, sort: str) -> str:
-    """What a click on the title of a column sorts by."""
-    return f"-{column}" if sort == column else column
 
 
 @page
@@ -163,16 +157,14 @@ def payload_list(request: HttpRequest, name: str, payload_type: str) -> HttpResp
 
     `go` asks for the page before that moment (`previous`), or for the last one (`last`).
     """
-    fixed: dict[str, object] = {"name": name, "payload_type": payload_type}
-    fixed |= {"may_change": _may_change(request, name, payload_type)}
-    fixed |= {"from": inputs.text(request.GET, "since"), "up_to": inputs.text(request.GET, "until")}
+    fixed = {
+        "name": name,
+        "payload_type": payload_type,
+        "may_manage": may(request, Role.MANAGER, name, payload_type),
+        "from": inputs.text(request.GET, "since"),
+        "up_to": inputs.text(request.GET, "until"),
+    }
     return show_query(request, "payload_list.html", fixed, lambda query: _list(query, name, payload_type))
-
-
-def _may_change(request: HttpRequest, name: str, payload_type: str) -> bool:
-    """Whether the reader may delete IOVs now."""
-    is_unlocked = GlobalTag.objects.filter(name=name, status__name=Status.UNLOCKED).exists()
-    return is_unlocked and "rev" not in request.GET and may(request, Role.MANAGER, name, payload_type)
 
 
 def _list(query: Mapping[str, str], name: str, payload_type: str) -> dict[str, object]:

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 from cdb_rest.analysis.contents import Contents, ListVersion
 from cdb_rest.analysis.difference import Scope
 from cdb_rest.exports.export import Selection, find_source
-from cdb_rest.rules.errors import InvalidInputError, PayloadListNotFoundError, invalid_field, quoted
+from cdb_rest.rules.errors import InvalidInputError, invalid_field, quoted
 from cdb_rest.rules.moment import AFTER_ALL, OPEN, Interval, Moment
 from cdb_web import inputs
 from cdb_web.axis import Axis
@@ -49,9 +49,8 @@ def lanes(request: HttpRequest, name: str) -> HttpResponse:
         raise InvalidInputError(
             f"type: at most {MAX_LANES} payload types are accepted in one request (got {len(types)})."
         )
-    missing = [payload_type for payload_type in types if payload_type not in found.lists]
-    if missing:
-        raise PayloadListNotFoundError(described=f"of type {quoted(missing[0])} in global tag {quoted(name)}")
+    for payload_type in types:
+        inputs.check_list(found, name, payload_type)
     axis = axis_of(request.GET, found)
     window = axis.window
     usual = bulk(found).window
@@ -92,8 +91,7 @@ def rows(request: HttpRequest, name: str) -> HttpResponse:
     query = request.GET
     found = inputs.contents(query, name)
     axis, payload_type = axis_of(query, found), query.get("type", "")
-    if payload_type not in found.lists:
-        raise PayloadListNotFoundError(described=f"of type {quoted(payload_type)} in global tag {quoted(name)}")
+    inputs.check_list(found, name, payload_type)
     pixel = int(_number(query, "x", 0, axis.width - 1))
     start = axis.moment_at(pixel)
     end = axis.moment_at(pixel + 1) if pixel + 1 < axis.width else axis.window.end
