@@ -27,6 +27,7 @@ INSTALLED_APPS = [
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
+    "django.contrib.humanize",
     "django.contrib.messages",
     "django.contrib.sessions",
     "django.contrib.staticfiles",
@@ -105,17 +106,6 @@ SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 DATABASES = {"default": database.settings()} | database.replica_settings()
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# Each process remembers lanes of timelines, of some 3 KB each. The default is that of Django.
-CACHES = {
-    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
-    "lanes": {
-        "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
-        "LOCATION": "lanes",
-        "TIMEOUT": 3600,
-        "OPTIONS": {"MAX_ENTRIES": 5000},
-    },
-}
-
 USE_TZ = True
 TIME_ZONE = "UTC"
 USE_I18N = False
@@ -124,12 +114,8 @@ STATIC_URL = "/static/"
 # The few static files are served from the installed packages, so that no collectstatic is necessary.
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = False
-# The URLs of the pages' files contain a hash of their contents, so browsers may keep them forever.
-WHITENOISE_IMMUTABLE_FILE_TEST = r"/static/cdb_web/"
-STORAGES = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": "cdb_web.static_files.HashedStaticFilesStorage"},
-}
+# A browser asks again each time, so that a page never has a script of another version.
+WHITENOISE_MAX_AGE = 0
 
 # The edge middleware checks the size of bodies and responds with 413; Django would respond with 400.
 DATA_UPLOAD_MAX_MEMORY_SIZE = None

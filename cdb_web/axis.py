@@ -11,10 +11,12 @@ from itertools import count
 import numpy as np
 import numpy.typing as npt
 
+from cdb_rest.analysis import spans
 from cdb_rest.rules.intervals import Moments
 from cdb_rest.rules.moment import OPEN, Interval, Moment
 
 Floats = npt.NDArray[np.float64]
+AnyMoments = Moments | spans.Moments
 # At most this many labels are on an axis.
 MAX_LABELS = 8
 
@@ -68,39 +70,29 @@ class Axis:
         number = self.first + (self.last - self.first) * pixel // self.width
         return Moment(number, 0) if self.major is None else Moment(self.major, number)
 
-    def positions(self, moments: Moments) -> tuple[Floats, Floats]:
+    def positions(self, moments: AnyMoments) -> tuple[Floats, Floats]:
         """Two positions of each moment, in pixels from 0 to the width: at or before it, and at or after it.
 
         They differ for a moment inside of a major number, of which the axis shows only the beginning and the end.
         """
-        if self.major is None:
-            numbers, rest = moments.majors, (moments.minors > 0).astype(np.float64)
-        else:
-            numbers, rest = moments.minors, np.zeros(len(moments))
+        # Unsigned numbers also hold that of `AFTER_ALL`.
+        majors, minors = moments.majors.astype(np.uint64), moments.minors.astype(np.uint64)
+        numbers, rest = (majors, minors > 0) if self.major is None else (minors, np.zeros(len(minors), np.bool_))
         span = self.last - self.first
-        before = (numbers - np.int64(self.first)).astype(np.float64)
+        before = (np.maximum(numbers, np.uint64(self.first)) - np.uint64(self.first)).astype(np.float64)
+        # What is before the window begins with it.
+        rest &= numbers >= np.uint64(self.first)
         if self.major is not None:
-            before[moments.majors < self.major] = 0
-            before[moments.majors > self.major] = span
+            before[majors < np.uint64(self.major)] = 0
+            before[majors > np.uint64(self.major)] = span
         # The division is the last step, so that whole numbers of pixels are exact.
         low, high = (np.clip(part * self.width / span, 0, self.width) for part in (before, before + rest))
         return low, high
 
-    def pixels(self, moment: Moment) -> tuple[int, int]:
-        """The pixel that contains a moment, and the first edge at or after it, from 0 to the width, for an exclusive end.
-
-        A moment outside of the window counts as its nearest edge. Unlike `positions`, this accepts `AFTER_ALL`, whose major
-        number, 2^63, does not fit into a signed 64-bit integer.
-        """
-        window = self.window
-        moment = max(min(moment, window.end), window.start)
-        if self.major is None:
-            number, rest = moment.major, 1 if moment.minor else 0
-        else:
-            number, rest = (moment.minor if moment.major == self.major else self.last), 0
-        span = self.last - self.first
-        first = (number - self.first) * self.width // span
-        return min(first, self.width - 1), -(-(number + rest - self.first) * self.width // span)
+    def pixel(self, moment: Moment) -> int:
+        """The pixel that contains a moment of the window."""
+        number = moment.major if self.major is None else moment.minor
+        return (number - self.first) * self.width // (self.last - self.first)
 
     def labels(self) -> list[tuple[int, str]]:
         """Positions in pixels, with the texts at these positions."""

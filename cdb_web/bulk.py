@@ -3,29 +3,22 @@
 from collections import defaultdict
 from collections.abc import Mapping
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.core.cache import caches
+from django.core.cache import cache
 
 from cdb_rest import named_sql
-from cdb_rest.analysis.contents import Contents, ListVersion
+from cdb_rest.analysis.contents import Contents
 from cdb_rest.connections.postgresql import fetch_all
-from cdb_rest.rules.moment import AFTER_ALL, OPEN, Interval, Mode, Moment
+from cdb_rest.rules.moment import AFTER_ALL, Interval, Mode, Moment
+from cdb_web.lanes import next_moment
 
 EDGES = named_sql.load("lane_edges")
 # A start is far away if it is beyond the others, without this share of them at each side, by more than so many times their range.
 FAR, RARE = 4, 0.02
-# The statement reads so many starts at both sides of a list. The rest is taken as spread evenly, in so many parts.
-EDGE, PARTS = 8, 8
-
-
-class Middle(NamedTuple):
-    """The rows of a list that are not read: they start between two moments. `rows` is a guess of their number."""
-
-    since: Moment
-    until: Moment
-    rows: int
+# The statement reads so many starts at both sides of a list.
+EDGE = 8
 
 
 class Bulk(NamedTuple):
@@ -38,64 +31,51 @@ class Bulk(NamedTuple):
     outliers: list[tuple[Moment, str]]
 
 
-def cached_bulk(contents: Contents) -> Bulk:
-    """The bulk of one global tag, which each process keeps for one hour, by state. Raises `django.db.Error`."""
-    lists = {payload_type: found[0] for payload_type, found in contents.lists.items()}
-    ids = hash(tuple(payload_list.id for payload_list in lists.values()))
+def bulk(contents: Contents) -> Bulk:
+    """The bulk of the IOVs of one global tag, which each process keeps for an hour, by state. Raises `django.db.Error`."""
+    ids = hash(tuple(lists[0].id for lists in contents.lists.values()))
     key = f"bulk:{settings.CDB_IOV_MODE}:{contents.states[0].version}:{ids}"
-    found: Bulk | None = caches["lanes"].get(key)
-    if found is None:
-        found = bulk(lists)
-        caches["lanes"].set(key, found)
-    return found
+    found: Any = cache.get_or_set(key, lambda: _bulk(contents), 3600)
+    return Bulk(*found)
 
 
-def bulk(lists: Mapping[str, ListVersion]) -> Bulk:
-    """The bulk of the IOVs, judged by the first and the last eight of each list, and by its size. Raises `django.db.Error`."""
+def _bulk(contents: Contents) -> Bulk:
+    """The bulk, judged by the first and the last eight IOVs of each list, and by its size."""
+    names, lists = list(contents.lists), [found[0] for found in contents.lists.values()]
     parameters = {
-        "lists": [payload_list.id for payload_list in lists.values()],
-        "versions": [payload_list.rows_version for payload_list in lists.values()],
+        "lists": [payload_list.id for payload_list in lists],
+        "versions": [payload_list.rows_version for payload_list in lists],
         "inclusive": Mode(settings.CDB_IOV_MODE) is Mode.DISCRETE,
     }
-    names = list(lists)
-    rows = [(Moment.from_combined(start), names[place - 1], end) for place, start, end in fetch_all(EDGES, parameters)]
+    rows = sorted((Moment.from_combined(start), place - 1, end) for place, start, end in fetch_all(EDGES, parameters))
     if not rows:
         return Bulk(None, [])
-    by_name: dict[str, list[Moment]] = defaultdict(list)
-    for start, name, _ in sorted(rows):
-        by_name[name].append(start)
-    middles = [
-        Middle(starts[EDGE - 1], starts[EDGE], max(lists[name].rows - 2 * EDGE, 1))
-        for name, starts in by_name.items()
-        if len(starts) == 2 * EDGE
-    ]
-    near = _without_far(sorted({start for start, _, _ in rows}), middles)
+    weights: dict[Moment, float] = defaultdict(float)
+    for place, payload_list in enumerate(lists):
+        starts = [start for start, found, _ in rows if found == place]
+        for start in starts:
+            weights[start] += 1
+        # The rows that are not read are between these two.
+        for start in starts[EDGE - 1 : EDGE + 1] if len(starts) == 2 * EDGE else []:
+            weights[start] += (payload_list.rows - 2 * EDGE) / 2
+    near = _without_far(weights)
     first, last = near[0], near[-1]
     # As far beyond the last start as the first one is before it, an end is near.
     reach = Moment(2 * last.major - first.major + 1, 2 * last.minor if first.major == last.major else 0)
     ends = [Moment.from_combined(end) for start, _, end in rows if end is not None and first <= start <= last]
-    end = max((end for end in ends if last < end <= reach), default=Moment(last.major, last.minor + 1))
-    if end.minor > OPEN:
-        end = Moment(end.major + 1, 0)
-    outliers = sorted((start, name) for start, name, _ in rows if not first <= start <= last)
+    end = max((end for end in ends if last < end <= reach), default=next_moment(last))
+    outliers = [(start, names[place]) for start, place, _ in rows if not first <= start <= last]
     return Bulk(Interval(first, min(end, AFTER_ALL)), outliers)
 
 
-def _without_far(starts: list[Moment], middles: list[Middle]) -> list[Moment]:
-    """The starts, which are sorted, without those that are far from the rest."""
+def _without_far(weights: Mapping[Moment, float]) -> list[Moment]:
+    """The starts in order, without those that are far from the rest."""
+    starts = sorted(weights)
     while True:
         # As on an axis: the minor numbers count only if there is one major number.
         is_minor = starts[0].major == starts[-1].major
-        weights = {start[is_minor]: 1.0 for start in starts}
-        for since, until, rows in middles:
-            if starts[0] <= since and until <= starts[-1]:
-                first, last = since[is_minor], until[is_minor]
-                for part in range(PARTS + 1):
-                    number = first + (last - first) * part // PARTS
-                    weights[number] = weights.get(number, 0) + rows / (PARTS + 1)
-        numbers = sorted(weights)
-        spare = max(sum(weights.values()) * RARE, min(3, len(numbers) // 4))
-        low, high = (_after(spare, order, weights) for order in (numbers, numbers[::-1]))
+        spare = max(sum(weights[start] for start in starts) * RARE, min(3, len(starts) // 4))
+        low, high = (_after(spare, order, weights)[is_minor] for order in (starts, starts[::-1]))
         far = FAR * (high - low + 1)
         near = [start for start in starts if low - far <= start[is_minor] <= high + far]
         if len(near) == len(starts):
@@ -103,7 +83,7 @@ def _without_far(starts: list[Moment], middles: list[Middle]) -> list[Moment]:
         starts = near
 
 
-def _after(spare: float, numbers: list[int], weights: Mapping[int, float]) -> int:
-    """The first one of the numbers at which the sum of their weights is more than `spare`."""
-    sums = accumulate(weights[number] for number in numbers)
-    return next(number for number, total in zip(numbers, sums, strict=True) if total > spare)
+def _after(spare: float, starts: list[Moment], weights: Mapping[Moment, float]) -> Moment:
+    """The first one of the starts at which the sum of their weights is more than `spare`."""
+    sums = accumulate(weights[start] for start in starts)
+    return next(start for start, total in zip(starts, sums, strict=True) if total > spare)

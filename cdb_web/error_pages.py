@@ -2,30 +2,20 @@
 
 import json
 from collections.abc import Callable
+from http import HTTPStatus
 
 from django.http import HttpRequest, HttpResponse
 
 from cdb_rest.api.base.errors import error_response
 from cdb_rest.api.service import prefers_html
-from cdb_rest.http.security import PAGE_HEADERS
+from cdb_rest.http.security import PAGE_HEADERS, POLICY
 from cdb_rest.rules.errors import GlobalTagNotFoundError, NotFoundError
 from cdb_web.page import show
 
-HEADINGS: dict[int | str, str] = {
-    "login_failed": "Login failed",
-    400: "This request is not valid",
-    401: "Please log in",
-    403: "Not permitted",
-    404: "Not found",
-    410: "No longer stored",
-    413: "The request is too large",
-    429: "Too many requests",
-    504: "The service is busy, or the database does not respond",
-}
+# Where the phrase of the standard is no help.
+HEADINGS = {401: "Please log in", 504: "The service is busy, or the database does not respond"}
 # For programs, whatever they accept.
 JSON_PATHS = ("/api/", "/pin/", "/health/", "/metrics")
-# Headers that describe the JSON body.
-OF_BODY = {"content-type", "content-length"}
 
 
 class ErrorPageMiddleware:
@@ -59,7 +49,7 @@ def _page(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     failed = body["code"] == "login_failed"
     values = {
         "status": status,
-        "heading": HEADINGS["login_failed"] if failed else HEADINGS.get(status, "The request failed"),
+        "heading": "Login failed" if failed else HEADINGS.get(status) or HTTPStatus(status).phrase,
         "detail": body["detail"],
         "may_log_in": False,
         "login_failed": failed,
@@ -69,14 +59,8 @@ def _page(request: HttpRequest, response: HttpResponse) -> HttpResponse:
         values |= {"wanted": error.name, "similar": response.similar}  # type: ignore[attr-defined]
         values["is_tag"] = isinstance(error, GlobalTagNotFoundError)
     page = show(request, "error.html", values, status=status)
-    for name, value in [*PAGE_HEADERS.items(), *response.items()]:
-        if name.lower() not in OF_BODY:
-            page.headers.setdefault(name, value)
-    page.cookies = response.cookies
-    if request.method == "HEAD":
-        page.content = b""
-    else:
-        page["Content-Length"] = str(len(page.content))
-    # Django would log another line.
-    page._has_been_logged = True  # type: ignore[attr-defined]  # the types lack it
-    return page
+    for name, value in (PAGE_HEADERS | {POLICY: page[POLICY], "Content-Type": page["Content-Type"]}).items():
+        response[name] = value
+    response.content = b"" if request.method == "HEAD" else page.content
+    response["Content-Length"] = str(len(page.content))
+    return response

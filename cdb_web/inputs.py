@@ -10,14 +10,6 @@ from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import InvalidInputError, PayloadListNotFoundError, quoted
 from cdb_rest.rules.moment import END_OF_TIME, Interval, Moment
 
-# The labels of fields, for errors.
-LABELS = {
-    "rev": "Revision",
-    "rev_a": "Revision of a",
-    "rev_b": "Revision of b",
-    "against": "Revision to compare with",
-    "changed": "Changed since revision",
-}
 # The parameters that are names of global tags or payload types. An existing name may begin or end with a space.
 NAMES = ("tag", "a", "b", "type")
 MAX_MOMENTS = 1000
@@ -31,8 +23,8 @@ def text(query: Mapping[str, str], name: str) -> str:
 
 def revision(query: Mapping[str, str], name: str = "rev") -> AsOf | None:
     """The past state that a parameter asks for by a revision number, None for the present. Raises `InvalidInputError`."""
-    value, label = text(query, name), LABELS[name]
-    return parse_as_of({label: value}, (label, "time")) if value else None
+    value = text(query, name)
+    return parse_as_of({"Revision": value}, ("Revision", "Time")) if value else None
 
 
 def moment(name: str, value: str) -> Moment:
@@ -77,6 +69,12 @@ def contents(query: Mapping[str, str], name: str, payload_type: str | None = Non
     Raises the errors of `read_contents`, or `PayloadListNotFoundError` if the tag has no such list.
     """
     found = read_contents([(name, revision(query))], [payload_type] if payload_type else ())
-    if payload_type and not found.lists:
-        raise PayloadListNotFoundError(described=f"of type {quoted(payload_type)} in global tag {quoted(name)}")
+    if payload_type:
+        check_list(found, name, payload_type)
     return found
+
+
+def check_list(found: Contents, name: str, payload_type: str) -> None:
+    """Raise `PayloadListNotFoundError` if the tag has no payload list of this type."""
+    if payload_type not in found.lists:
+        raise PayloadListNotFoundError(described=f"of type {quoted(payload_type)} in global tag {quoted(name)}")

@@ -1,11 +1,40 @@
-"""Rows of a payload list with the gaps between them, for the tables of pages."""
+"""Rows of payload lists for the tables of pages: where they really end, and the gaps between them."""
 
+from collections.abc import Mapping, Sequence
 from itertools import islice, takewhile
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from cdb_rest import named_sql
+from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.exports.export import Source
 from cdb_rest.exports.validity import ValidRow, valid_rows
 from cdb_rest.rules.moment import AFTER_ALL, Interval, Moment
+
+NEXT_STARTS = named_sql.load("next_starts_of_lists")
+
+
+class Place(NamedTuple):
+    """A moment in a payload list, by the list's id; `number` is that of a change for the state after it, None for the present."""
+
+    list_id: int
+    number: int | None
+    moment: Moment
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any], number: int | None) -> "Place":
+        """The start of a row with the columns of the database and `list_id`."""
+        return cls(row["list_id"], number, Moment(row["major_iov"], row["minor_iov"]))
+
+
+def next_starts(places: Sequence[Place]) -> list[Moment]:
+    """For each place the next start in the list, `AFTER_ALL` if there is none. One query. Raises `django.db.Error`."""
+    parameters = {
+        "lists": [place.list_id for place in places],
+        "numbers": [place.number for place in places],
+        "moments": [place.moment.combined for place in places],
+    }
+    rows = fetch_all(NEXT_STARTS, parameters) if places else []
+    return [AFTER_ALL if start is None else Moment.from_combined(start) for (start,) in rows]
 
 
 class Rows(NamedTuple):

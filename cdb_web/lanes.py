@@ -6,24 +6,22 @@ never lost: a pixel that contains any part of one says so. Before its first row,
 
 import io
 from collections.abc import Sequence
-from dataclasses import astuple
 from math import ceil
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from django.conf import settings
-from django.core.cache import caches
 from django.db import connection
 
 from cdb_rest import named_sql
-from cdb_rest.analysis.contents import Contents, ListVersion, window_rows
+from cdb_rest.analysis.contents import ListVersion, window_rows
 from cdb_rest.analysis.difference import Comparison, spans
 from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.exports.export import window_values
 from cdb_rest.rules.intervals import Booleans, Integers, Intervals, Moments
 from cdb_rest.rules.moment import AFTER_ALL, OPEN, Interval, Mode, Moment
-from cdb_web.axis import Axis
+from cdb_web.axis import AnyMoments, Axis
 
 ROWS = named_sql.load("lane_rows").replace(
     "{rows}", window_rows("%(list)s", "%(version)s", "major_iov, minor_iov, major_iov_end, minor_iov_end")
@@ -77,28 +75,25 @@ def extent(lists: Sequence[ListVersion], window: Interval = EVERYTHING) -> Inter
         return None
     start, stop = Moment.from_combined(first), Moment.from_combined(max(last, end or 0))
     if end is None or last >= end:
-        stop = _moment(stop.major, stop.minor + 1)
+        stop = next_moment(stop)
     return Interval(start, min(window.end, stop))
 
 
-def with_space(part: Interval, window: Interval = EVERYTHING) -> Interval:
-    """`part`, the extent of a window, widened by 5 % at both ends, but not beyond the window.
+def with_space(part: Interval, window: Interval | None = None) -> Interval:
+    """A part widened by 5 % at both ends, but not beyond the window; without a window, only at its end.
 
-    If the window is everything, nothing is added at the start. The space shows open rows, and gaps at the ends of the window.
+    The space shows open rows, and gaps at the ends of the window.
     """
-    start, stop = part.start, part.end
-    if start.major == stop.major:
-        space = (stop.minor - start.minor) // 20 + 1
-        before, after = Moment(start.major, max(start.minor - space, 0)), _moment(stop.major, stop.minor + space)
-    else:
-        space = (stop.major - start.major) // 20 + 1
-        before, after = Moment(max(start.major - space, 0), 0), Moment(stop.major + space, 0)
-    return Interval(start if window == EVERYTHING else max(before, window.start), min(after, window.end))
+    axis = Axis.of(part, 1)
+    share = max(0.05, 1 / (axis.last - axis.first))
+    window = window or Interval(part.start, AFTER_ALL)
+    start, end = axis.part(-share, 1).window.start, axis.part(0, 1 + share).window.end
+    return Interval(max(start, window.start), min(end, window.end))
 
 
-def _moment(major: int, minor: int) -> Moment:
-    """A moment whose minor number may be too large: then the next major number begins."""
-    return Moment(major + 1, 0) if minor > OPEN else Moment(major, minor)
+def next_moment(moment: Moment) -> Moment:
+    """The moment after another one."""
+    return Moment(moment.major + 1, 0) if moment.minor >= OPEN else Moment(moment.major, moment.minor + 1)
 
 
 def last_end(payload_list: ListVersion, moment: Moment) -> Moment:
@@ -106,7 +101,7 @@ def last_end(payload_list: ListVersion, moment: Moment) -> Moment:
 
     It is the first of all moments if there is no such row, and `AFTER_ALL` if the row is open. Raises `django.db.Error`.
     """
-    starts, intervals = _read(payload_list, Interval(moment, _moment(moment.major, moment.minor + 1)))
+    starts, intervals = _read(payload_list, Interval(moment, next_moment(moment)))
     if not len(starts):
         return EVERYTHING.start
     if intervals.are_open[-1]:
@@ -148,27 +143,14 @@ def _ends(axis: Axis, starts: Moments, intervals: Intervals) -> npt.NDArray[np.u
     return found
 
 
-def _pixels(axis: Axis, moments: Moments) -> Integers:
+def _pixels(axis: Axis, moments: AnyMoments) -> Integers:
     """The pixels that contain moments, for those in the window."""
     return np.minimum(axis.positions(moments)[0], axis.width - 1).astype(np.int64)
 
 
-def cached_lane(contents: Contents, payload_type: str, axis: Axis, until: Moment) -> Lane:
-    """The lane of a payload type of one global tag, which each process keeps for one hour, by state and axis.
-
-    `until` depends on the state only.
-
-    Two states never have the same version, also after a restoration. Raises `KeyError` if the tag has no payload list of the
-    type, or `django.db.Error`.
-    """
-    [state], [payload_list] = contents.states, contents.lists[payload_type]
-    key = ":".join(map(str, (settings.CDB_IOV_MODE, state.version, payload_list.id, *astuple(axis))))
-    cache = caches["lanes"]
-    found: Lane | None = cache.get(key)
-    if found is None:
-        found = lane(payload_list, axis, until)
-        cache.set(key, found)
-    return found
+def _edges(axis: Axis, moments: AnyMoments) -> Integers:
+    """The first edges of pixels at or after moments."""
+    return np.ceil(axis.positions(moments)[1]).astype(np.int64)
 
 
 def differing(comparison: Comparison, axis: Axis) -> str:
@@ -176,18 +158,11 @@ def differing(comparison: Comparison, axis: Axis) -> str:
 
     The comparison must be limited to the window of the axis.
     """
-    pairs = (zip(item.since.listed(), item.until.listed(), strict=True) for item in spans(comparison))
-    return marked([Interval(*pair) for found in pairs for pair in found], axis)
-
-
-def marked(intervals: Sequence[Interval], axis: Axis) -> str:
-    """For each pixel one character: 1 if it contains a part of an interval, otherwise 0.
-
-    Intervals outside of the window must not be given: they would be drawn at its edges.
-    """
-    firsts = np.array([axis.pixels(interval.start)[0] for interval in intervals], np.int64)
-    lasts = np.maximum(np.array([axis.pixels(interval.end)[1] for interval in intervals], np.int64), firsts + 1)
-    return (_covered(axis.width, firsts, lasts).astype(np.uint8) + ord("0")).tobytes().decode()
+    found = np.zeros(axis.width, np.bool_)
+    for item in spans(comparison):
+        firsts = _pixels(axis, item.since)
+        found |= _covered(axis.width, firsts, np.maximum(_edges(axis, item.until), firsts + 1))
+    return (found.astype(np.uint8) + ord("0")).tobytes().decode()
 
 
 def _read(payload_list: ListVersion, window: Interval) -> tuple[Moments, Intervals]:

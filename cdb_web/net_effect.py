@@ -7,11 +7,10 @@ from typing import Any
 import orjson
 
 from cdb_rest.analysis.contents import Lists, interval_between
-from cdb_rest.analysis.difference import Comparison, difference_lines, summaries
-from cdb_rest.rules.moment import AFTER_ALL, OPEN, Interval, Moment
+from cdb_rest.analysis.difference import Comparison, TypeSummary, difference_lines, summaries
+from cdb_rest.rules.moment import AFTER_ALL, Interval
 from cdb_web.axis import Axis
-from cdb_web.batches import BATCH_ROWS, size_of
-from cdb_web.lanes import Lane, differing, extent, lane
+from cdb_web.lanes import EVERYTHING, Lane, differing, extent, lane, with_space
 
 WIDTH = 1000
 # Payload types that are drawn and have a table, and rows of a table.
@@ -22,14 +21,18 @@ NO_LANE = Lane("o" * WIDTH, "0" * WIDTH)
 
 
 @dataclass(frozen=True, slots=True)
-class Drawing:
-    """The lanes of a payload type before and after a change, on one axis.
+class TypeEffect:
+    """The effect on a payload type: the number of `differences`, the first ones as `rows` (members of JSON Lines), and the lanes
+    before and after the change on one axis.
 
     `removed` and `added` have a 1 for each pixel in which another payload is valid, where one is valid before or after.
     `labels` are those of the axis as JSON, for a drawing of `width` pixels.
     """
 
     payload_type: str
+    differences: int
+    rows: list[dict[str, Any]]
+    interval: Interval
     before: Lane
     after: Lane
     removed: str
@@ -38,75 +41,50 @@ class Drawing:
     width: int = WIDTH
 
 
-@dataclass(frozen=True, slots=True)
-class TypeEffect:
-    """The effect on a payload type: the number of `differences`, the first ones as `rows` (members of JSON Lines)."""
-
-    payload_type: str
-    differences: int
-    rows: list[dict[str, Any]]
-    interval: Interval
-    drawing: Drawing
-
-
 def net_effect(comparison: Comparison) -> dict[str, object]:
     """The values for `net_effect.html`: the effects on the first payload types that differ, and the names of the others.
 
-    Types after the first `BATCH_ROWS` IOVs are not compared. Needs a snapshot or a transaction. Raises `django.db.Error`.
+    Needs a snapshot or a transaction. Raises `django.db.Error`.
     """
-    names: list[str] = []
-    others: list[str] = []
-    rows = 0
-    for _, _, pair in comparison.pairs():
-        (names if rows < BATCH_ROWS else others).append(pair.payload_type)
-        rows += size_of(pair.a + pair.b)
-    found = [one for batch in summaries(_only(comparison, *names)) for one in batch] if names else []
-    effects = []
-    for one in found[:MAX_TYPES]:
-        interval, part = interval_between(one.first[0], one.last[1]), _only(comparison, one.payload_type)
-        drawing = draw(comparison, one.payload_type, interval)
-        effects.append(TypeEffect(one.payload_type, one.differences, _rows(part), interval, drawing))
-    return {"effects": effects, "more_effects": found[MAX_TYPES:], "not_compared": others}
+    found = [one for batch in summaries(comparison) for one in batch]
+    effects = [_effect(comparison, one) for one in found[:MAX_TYPES]]
+    return {"net_effects": effects, "more_effects": found[MAX_TYPES:]}
 
 
-def draw(comparison: Comparison, payload_type: str, interval: Interval) -> Drawing:
-    """The drawing of a payload type around the interval in which it differs. Raises `django.db.Error`."""
-    part = _only(comparison, payload_type)
-    lists = [side.lists.get(payload_type, ()) for side in (part.a, part.b)]
+def _effect(comparison: Comparison, summary: TypeSummary) -> TypeEffect:
+    """The effect on a payload type, drawn around the interval in which it differs."""
+    name, interval = summary.payload_type, interval_between(summary.first[0], summary.last[1])
+    comparison = replace(comparison, a=comparison.a.only([name]), b=comparison.b.only([name]))
+    lists = [side.lists.get(name, ()) for side in (comparison.a, comparison.b)]
     axis = Axis.of(_window(interval, *lists), WIDTH)
     before, after = (lane(side[0], axis) if side else NO_LANE for side in lists)
-    marks = differing(replace(part, window=axis.window), axis)
+    marks = differing(replace(comparison, window=axis.window), axis)
     removed, added = (
         "".join("0" if state in "go" else mark for mark, state in zip(marks, side.states, strict=True))
         for side in (before, after)
     )
-    return Drawing(payload_type, before, after, removed, added, json.dumps(axis.labels()))
-
-
-def _only(comparison: Comparison, *names: str) -> Comparison:
-    return replace(comparison, a=comparison.a.only(names), b=comparison.b.only(names))
+    rows, _ = first_differences(comparison, MAX_ROWS)
+    labels = json.dumps(axis.labels())
+    return TypeEffect(name, summary.differences, rows, interval, before, after, removed, added, labels)
 
 
 def _window(interval: Interval, before: Lists, after: Lists) -> Interval:
     """The affected interval with some space. If it is open, or after all that was valid, it has the last starts, too."""
     ends = [found.end for lists in (before, after) if lists and (found := extent(lists))]
-    start = min([interval.start, *ends])
     end = max([interval.start, *ends]) if interval.end == AFTER_ALL else interval.end
-    if start.major == end.major and interval.end != AFTER_ALL:
-        space = (end.minor - start.minor) // 10 + 1
-        return Interval(
-            Moment(start.major, max(start.minor - space, 0)), Moment(end.major, min(end.minor + space, OPEN))
-        )
-    space = (end.major - start.major) // 10 + 1
-    return Interval(Moment(max(start.major - space, 0), 0), min(Moment(end.major + space, 0), AFTER_ALL))
+    return with_space(Interval(min([interval.start, *ends]), end), EVERYTHING)
 
 
-def _rows(comparison: Comparison) -> list[dict[str, Any]]:
-    """The first rows. All are received, because a statement that sends rows cannot be stopped without its transaction."""
+def first_differences(comparison: Comparison, most: int) -> tuple[list[dict[str, Any]], int]:
+    """The first differences, as members of JSON Lines, and the number of all. Raises the errors of `difference_lines`.
+
+    All are received, because a statement that sends rows cannot be stopped without its transaction.
+    """
+    count, rest = 0, b""
     shown: list[bytes] = []
-    rest = b""
     for chunk in difference_lines(comparison):
-        if len(shown) < MAX_ROWS:
+        count += chunk.count(b"\n")
+        if len(shown) < most:
             *lines, rest = (rest + chunk).split(b"\n")
             shown += lines
-    return [orjson.loads(line) for line in shown[:MAX_ROWS]]
+    return [orjson.loads(line) for line in shown[:most]], count

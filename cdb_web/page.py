@@ -1,7 +1,7 @@
-"""What the views of all pages use: decorators with a snapshot, headers and errors, and functions that show a page."""
+"""What the views of all pages use: decorators with a snapshot, headers and errors, what the reader may do, and forms."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import wraps
 from typing import Any
@@ -21,9 +21,9 @@ from cdb_rest.api.base.errors import handle
 from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.http.security import POLICY, SAFE_METHODS
 from cdb_rest.models import GlobalTag
+from cdb_rest.rules.access import All, Object, Principal, Role
 from cdb_rest.rules.errors import CdbError, InvalidInputError
 from cdb_rest.rules.moment import Mode
-from cdb_web.permissions import administers
 
 # Stricter than that of the admin: no inline styles.
 PAGE_POLICY = (
@@ -98,17 +98,64 @@ def show(request: HttpRequest, template: str, values: Mapping[str, Any], *, stat
     return response
 
 
-def or_default(
-    query: Mapping[str, str], values: Callable[[Mapping[str, str]], dict[str, Any]]
-) -> tuple[dict[str, Any], int]:
-    """The values of a page for its query string, and its status. If the query string is invalid, they are those without one,
-    and the problem, so that the page can show its form again.
+def may(request: HttpRequest, role: Role, tag: Object = None, payload_type: Object = None) -> bool:
+    """Whether the reader has a role for a global tag and a payload type, as in `Principal.permission`."""
+    return principal_of(request.META).permission(role, tag, payload_type) is not None
+
+
+def administers(principal: Principal) -> bool:
+    """Whether the principal may change rules and tokens: it has the role administrator for all tags and payload types.
+
+    Unlike other writes, this needs a rule even if writes are open: a rule or token would outlive them.
     """
+    return any(permission.covers(Role.ADMINISTRATOR, All.ALL, All.ALL) for permission in principal.permissions)
+
+
+def require_administrator(request: HttpRequest) -> Principal:
+    """The principal of the request. Raises an error unless it administers.
+
+    Raises `NotPermittedError`, or `AuthenticationRequiredError` if the principal was not identified.
+    """
+    principal = principal_of(request.META)
+    if not administers(principal):
+        Principal(principal.name, principal.method, lacks="writes with the pages need a login").require(
+            Role.ADMINISTRATOR, All.ALL, All.ALL
+        )
+    return principal
+
+
+def show_query(
+    request: HttpRequest,
+    template: str,
+    fixed: Mapping[str, Any],
+    read: Callable[[Mapping[str, str]], dict[str, Any]],
+    query: Mapping[str, str] | None = None,
+) -> HttpResponse:
+    """The page with what `read` returns for the query string, or only its result, `_result.html`, if htmx asks for it.
+
+    If the query string is invalid, it is the page without one, and the problem, so that the form can be corrected.
+    """
+    status = 200
     try:
-        return values(query), 200
+        found = read(request.GET if query is None else query)
     except CdbError as error:
         problem, status = problem_of(error)
-    return values({}) | problem, status
+        found = read({}) | problem
+    is_part = request.headers.get("HX-Request") == "true"
+    name = template.replace(".html", "_result.html") if is_part else template
+    response = show(request, name, dict(fixed) | found, status=status)
+    # Otherwise the Back button of a browser may show the part from its cache instead of the page.
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+def waiting(query: Mapping[str, str], sizes: Sequence[int], rows_per_second: int) -> dict[str, object]:
+    """The values for `waiting.html`, for a result that takes two seconds or longer; nothing if it may be computed now.
+
+    `sizes` are the numbers of IOVs by payload type. The page requests its result with the parameter `now`.
+    """
+    seconds = sum(sizes) // rows_per_second
+    return {"seconds": seconds, "type_count": len(sizes)} if seconds > 1 and "now" not in query else {}
 
 
 def newest_names() -> QuerySet[GlobalTag, str]:
@@ -123,41 +170,25 @@ def problem_of(error: CdbError) -> tuple[dict[str, Any], int]:
     from 1, while the API counts from 0. Each call counts the error in the metrics.
     """
     response = handle(error, {})
-    rows = [(row["row"] + 1, _row_text(row)) for row in error.rows]
+    rows = [(row["row"] + 1, row["detail"]) for row in error.rows]
     document, status = json.loads(response.content), response.status_code
     found = {"problem": document["detail"], "code": document["code"], "wrong_rows": rows, "needs_login": status == 401}
     return found, status
 
 
-def _row_text(row: dict[str, Any]) -> str:
-    """What is wrong with a row, in one text."""
-    if "detail" in row:
-        return str(row["detail"])
-    messages = [(name, texts) for name, texts in row.items() if name != "row"]
-    return " ".join(
-        " ".join(texts) if name == "non_field_errors" else f"{name}: {' '.join(texts)}" for name, texts in messages
-    )
-
-
 def store_or_show(
-    request: HttpRequest, template: str, values: Mapping[str, Any], store: Callable[[], str]
+    request: HttpRequest, template: str, values: Mapping[str, Any], store: Callable[[], str | None]
 ) -> HttpResponse:
-    """The page of a form. A POST calls `store`, and redirects to the address that it returns, or shows its error in the form."""
+    """The page of a form. A POST calls `store`, and redirects to the address that it returns.
+
+    If there is no address, or an error, the page shows the form, and what `store` may have added to the values.
+    """
     problem: dict[str, Any] = {}
     status = 200
     if request.method == "POST":
         try:
-            return HttpResponseRedirect(store(), status=303)
+            if address := store():
+                return HttpResponseRedirect(address, status=303)
         except CdbError as error:
             problem, status = problem_of(error)
     return show(request, template, {"values": request.POST} | dict(values) | problem, status=status)
-
-
-def show_whole_or_part(
-    request: HttpRequest, whole: str, part: str, values: Mapping[str, Any], *, status: int = 200
-) -> HttpResponse:
-    """The page from the template `whole`, or only its changing part from the template `part` if htmx asks for it."""
-    response = show(request, part if request.headers.get("HX-Request") == "true" else whole, values, status=status)
-    # Otherwise the Back button of a browser may show the part from its cache instead of the page.
-    patch_vary_headers(response, ["HX-Request"])
-    return response

@@ -2,33 +2,23 @@
 
 import re
 
-from django.http import HttpRequest, HttpResponseRedirect
 from django.urls import URLPattern, path, register_converter
 from django.views.decorators.csrf import csrf_exempt
+from django.views.generic import RedirectView
 
 from cdb_web.page import View
 from cdb_web.views import (
     access,
     changes,
     compare,
-    compiled,
-    coverage,
-    deletion,
-    detached,
     find,
     home,
     insert,
-    login,
+    lists,
     manage,
-    new,
-    payload_list,
     payloads,
-    tag,
     tags,
     timeline,
-    types,
-    undo,
-    why,
 )
 
 # The bytes of a name that are escaped in a path: all but those of the URL standard that need no escape, and ~ itself.
@@ -64,46 +54,40 @@ register_converter(NameConverter, "name")
 
 ROUTES: list[tuple[str, View, str]] = [
     ("tags", tags.tags, "tags"),
-    ("tags/<name:name>", tag.tag, "tag"),
+    ("tags/<name:name>", tags.tag, "tag"),
     ("tags/<name:name>/lanes", timeline.lanes, "lanes"),
     ("tags/<name:name>/rows", timeline.rows, "rows"),
-    ("tags/<name:name>/lists/<name:payload_type>", payload_list.payload_list, "list"),
-    ("tags/<name:name>/why", why.why, "why"),
+    ("tags/<name:name>/lists/<name:payload_type>", tags.payload_list, "list"),
+    ("tags/<name:name>/why", payloads.why, "why"),
     ("tags/<name:name>/history", changes.history, "history"),
     ("tags/<name:name>/history/<int:revision>", changes.change, "change"),
     ("tags/<name:name>/insert", insert.insert, "insert"),
     ("tags/<name:name>/manage", manage.manage, "manage"),
-    ("tags/<name:name>/revert/<int:revision>", undo.revert, "revert"),
-    ("tags/<name:name>/undo/<int:revision>", undo.undo, "undo"),
+    ("tags/<name:name>/revert/<int:revision>", changes.revert, "revert"),
+    ("tags/<name:name>/undo/<int:revision>", changes.undo, "undo"),
     ("log", changes.log, "log"),
-    ("tags/<name:name>/coverage", coverage.coverage, "coverage"),
+    ("tags/<name:name>/coverage", compare.coverage, "coverage"),
     ("tags/<name:name>/access", access.tag_access, "tag_access"),
     ("access", access.access, "access"),
     ("tokens", access.tokens, "tokens"),
     ("find", find.find, "find"),
     ("find/files", find.files, "find_files"),
-    ("login", login.log_in, "log_in"),
-    ("tags/<name:name>/compiled", compiled.compiled, "compiled"),
+    ("login", access.log_in, "log_in"),
+    ("tags/<name:name>/compiled", manage.compiled, "compiled"),
     ("words", home.words, "words"),
-    ("types", types.types, "types"),
-    ("types/<name:name>", types.payload_type, "type"),
-    ("statuses", types.statuses, "statuses"),
-    ("logout", home.log_out, "log_out"),
-    ("new", new.new, "new"),
+    ("types", manage.types, "types"),
+    ("types/<name:name>", manage.payload_type, "type"),
+    ("statuses", manage.statuses, "statuses"),
+    ("logout", access.log_out, "log_out"),
+    ("new", manage.new, "new"),
     ("compare", compare.compare, "compare"),
     ("affected", compare.affected, "affected"),
     ("payloads", payloads.payloads, "payloads"),
-    ("detached", detached.detached, "detached"),
-    ("detached/lists/<name:list_name>", detached.attach_list, "attach_list"),
-    ("detached/iovs/<int:iov_id>", detached.attach_iov, "attach_iov"),
-    ("tags/<name:name>/lists/<name:payload_type>/delete", deletion.delete, "delete"),
+    ("detached", lists.detached, "detached"),
+    ("detached/lists/<name:list_name>", lists.attach_list, "attach_list"),
+    ("detached/iovs/<int:iov_id>", lists.attach_iov, "attach_iov"),
+    ("tags/<name:name>/lists/<name:payload_type>/delete", lists.delete, "delete"),
 ]
-
-
-@csrf_exempt
-def to_home(_request: HttpRequest) -> HttpResponseRedirect:
-    """A redirect from the address of nopayloaddb's web interface."""
-    return HttpResponseRedirect("/")
 
 
 app_name = "web"
@@ -111,6 +95,7 @@ urlpatterns: list[URLPattern] = [
     path("", csrf_exempt(home.home), name="home"),
     *(path(route, view, name=name) for route, view, name in ROUTES),
     *(path(f"{route}/", view) for route, view, _ in ROUTES),
-    path("api/cdb_rest/web", to_home),
-    path("api/cdb_rest/web/", to_home),
+    # The address of nopayloaddb's web interface.
+    path("api/cdb_rest/web", RedirectView.as_view(url="/")),
+    path("api/cdb_rest/web/", RedirectView.as_view(url="/")),
 ]

@@ -1,52 +1,42 @@
-"""Parts that all forms that write have in common: the origin of a write, confirmations, unchanged tags."""
+"""What the forms that write have in common: the origin of a write, confirmations, previews of what changes for readers."""
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 
 from cdb_rest.access.authentication import principal_of
+from cdb_rest.analysis.difference import Comparison
 from cdb_rest.api.base.writes import WriteInput
-from cdb_rest.models import GlobalTag, GlobalTagChange
+from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadList
 from cdb_rest.parsing.fields import read_value
 from cdb_rest.parsing.parameters import parse_number
 from cdb_rest.rules.access import Origin
-from cdb_rest.rules.errors import GlobalTagNotFoundError, TagChangedError, invalid_field
+from cdb_rest.rules.errors import (
+    CdbError,
+    GlobalTagNotFoundError,
+    PayloadListNotFoundError,
+    TagChangedError,
+    invalid_field,
+    quoted,
+)
 from cdb_rest.rules.names import TEXT_LENGTH
 from cdb_rest.writes.locks import lock_global_tag
+from cdb_rest.writes.previews import preview
 from cdb_rest.writes.transactions import write
+from cdb_web.net_effect import net_effect
+from cdb_web.page import store_or_show
 
 Result = TypeVar("Result")
 
-
-@write
-def if_unchanged(tag: str, revision: int, service: Callable[[], Result]) -> Result:
-    """Call a write service of a tag, if `revision` is the newest one in the change log of the tag.
-
-    The tag is locked first, so no other change can come between them. Raises `TagChangedError`, `GlobalTagNotFoundError`, and the
-    errors of the service.
-    """
-    lock_global_tag(tag)
-    if newest_revision(tag) != revision:
-        newer = GlobalTagChange.objects.filter(global_tag=tag, revision__gt=revision).order_by("revision").first()
-        by = f" (revision {newer.revision}: {newer.action} by {newer.actor})" if newer else ""
-        raise TagChangedError(
-            f"Global tag {tag} has changed since revision {revision}{by}. Nothing was stored; check the new preview."
-        )
-    return service()
 
 
 def origin_of(request: HttpRequest) -> Origin:
     """The origin of the write that a form asks for, with its `comment`. Raises `InvalidInputError` as for the API."""
     comment = read_value({"comment": request.POST.get("comment", "").strip()}, WriteInput)["comment"]
-    return replace(dry_run_origin(request), comment=comment)
-
-
-def dry_run_origin(request: HttpRequest) -> Origin:
-    """The origin of a dry run, which has no comment."""
     principal = principal_of(request.META)
-    return Origin(principal.name[:TEXT_LENGTH], principal=principal)
+    return Origin(principal.name[:TEXT_LENGTH], comment=comment, principal=principal)
 
 
 def find_tag(name: str) -> GlobalTag:
@@ -57,22 +47,97 @@ def find_tag(name: str) -> GlobalTag:
     return tag
 
 
+def find_list(name: str, payload_type: str) -> PayloadList:
+    """The payload list that a global tag has of a type. Raises `PayloadListNotFoundError`."""
+    found = PayloadList.objects.filter(global_tag__name=name, payload_type__name=payload_type).first()
+    if found is None:
+        raise PayloadListNotFoundError(described=f"of type {quoted(payload_type)} in global tag {quoted(name)}")
+    return found
+
+
 def newest_revision(name: str) -> int:
     """The newest revision in the change log of a tag, to which the preview of a write belongs; 0 if there is none."""
     newest = GlobalTagChange.objects.filter(global_tag=name).order_by("-revision").values_list("revision", flat=True)
     return newest.first() or 0
 
 
+@write
 def as_previewed(request: HttpRequest, name: str, service: Callable[[], Result]) -> Result:
     """Call a write service, if the tag still has the revision of the preview, the field `planned` of the form.
 
-    Raises `InvalidInputError` if the field is missing or no number, and the errors of `if_unchanged`.
+    Raises `InvalidInputError` if the field is missing or no number, `TagChangedError`, and the errors of the service.
     """
-    return if_unchanged(name, parse_number("planned", request.POST.get("planned")), service)
+    planned = parse_number("planned", request.POST.get("planned"))
+    lock_global_tag(name)
+    if newest_revision(name) != planned:
+        newer = GlobalTagChange.objects.filter(global_tag=name, revision__gt=planned).order_by("revision").first()
+        by = f" (revision {newer.revision}: {newer.action} by {newer.actor})" if newer else ""
+        raise TagChangedError(
+            f"Global tag {name} has changed since revision {planned}{by}. Nothing was stored; check the new preview."
+        )
+    return service()
 
 
-def check_confirmed(request: HttpRequest, name: str, kind: str = "global tag") -> None:
+def check_confirmed(request: HttpRequest, name: str, kind: str = "global tag") -> dict[str, Any]:
     """Raise `InvalidInputError` unless the person has typed the name of the tag, or of another kind of object."""
     # A browser sends no line breaks of a field, and people copy a name with spaces around it.
     if request.POST.get("confirm", "").split() != name.split():
         raise invalid_field("confirm", f"Type the name of the {kind}, {name}, to confirm.")
+    return {}
+
+
+# A write service that changes one global tag with the argument `origin`, and records at most one change of it.
+WriteService = Callable[..., object]
+
+
+def preview_and_store(
+    request: HttpRequest,
+    template: str,
+    values: dict[str, Any],
+    write: Callable[[], tuple[str, WriteService]],
+    *,
+    check: Callable[[], dict[str, Any]] = dict,
+    inspect: Callable[[Any, Comparison], dict[str, Any]] = lambda plan, _: {"plan": plan},
+) -> HttpResponse:
+    """The page of a form. Its first POST shows what the write would change, and one with the field `planned` stores it.
+
+    `write` reads the form, and returns the name of the tag and the service. `check` raises `InvalidInputError` unless the form
+    may be stored, and returns further arguments of the service. The template gets the values of `net_effect.html`, and those that
+    `inspect` returns for the result of the service. After the write, the page of the change follows, or the history if nothing
+    changed. A form with the field `again` is previewed again.
+    """
+
+    def store() -> str | None:
+        tag, service = write()
+        origin = origin_of(request)
+        try:
+            if "planned" in request.POST and "again" not in request.POST:
+                arguments = check()
+                as_previewed(request, tag, lambda: service(origin=origin, **arguments))
+                return _address_of_change(request, tag)
+        except CdbError:
+            # With the preview for the present state.
+            show_preview(tag, service, origin)
+            raise
+        show_preview(tag, service, origin)
+        return None
+
+    def show_preview(tag: str, service: WriteService, origin: Origin) -> None:
+        # The revision is read first: if the tag changes now, nothing is stored.
+        planned = newest_revision(tag)
+        found = preview(
+            tag,
+            lambda: service(origin=origin),
+            lambda result, comparison: net_effect(comparison) | inspect(result, comparison),
+        )
+        values.update(found, planned=planned)
+
+    return store_or_show(request, template, values, store)
+
+
+def _address_of_change(request: HttpRequest, tag: str) -> str:
+    """The page of the change that was made since the preview, or the history if nothing changed."""
+    revision = newest_revision(tag)
+    if str(revision) == request.POST.get("planned"):
+        return reverse("web:history", args=[tag])
+    return reverse("web:change", args=[tag, revision]) + "?new"

@@ -65,34 +65,11 @@ def up_to(row: Mapping[str, Any], limit: Moment | None) -> str:
 
 
 @register.filter
-def row_end(row: Mapping[str, Any]) -> str:
-    """The end of an IOV with the columns of the database, or "open"."""
-    return end_text((row["major_iov_end"], row["minor_iov_end"]))
-
-
-@register.filter
 def utc(time: datetime) -> SafeString:
     """A time element, in UTC, to the minute; its title has the seconds."""
     time = time.astimezone(UTC)
     texts = (f"{time:%Y-%m-%dT%H:%M:%SZ}", f"{time:%Y-%m-%d %H:%M:%S} UTC", f"{time:%Y-%m-%d %H:%M} UTC")
     return format_html('<time datetime="{}" title="{}">{}</time>', *texts)
-
-
-@register.filter
-def grouped(number: int) -> str:
-    """A number with thousands separators."""
-    return f"{number:,}"
-
-
-@register.filter
-def size_text(size: int | None) -> str:
-    """A size in bytes, in the unit that gives few digits; a dash if it is unknown (0 or None)."""
-    if not size:
-        return "–"  # noqa: RUF001
-    if size < 1000:
-        return f"{size} B"
-    power = min((len(str(size)) - 1) // 3, 5)
-    return f"{size / 1000**power:.3g} {'kMGTP'[power - 1]}B"
 
 
 @register.filter
@@ -102,9 +79,10 @@ def action_text(change: GlobalTagChange) -> str:
 
 
 @register.filter
-def sides(row: Mapping[str, Any]) -> list[Any]:
-    """The payloads of a difference, before and after, each None for none."""
-    return [row["a"], row["b"]]
+def line(text: str, number: int) -> str | None:
+    """The line of a file with a number, None in a JSON array, whose rows are no lines."""
+    lines = [] if text.lstrip().startswith("[") else text.split("\n")
+    return lines[number - 1] if number <= len(lines) else None
 
 
 @register.filter
@@ -119,18 +97,6 @@ def percent(share: float) -> str:
     if share in (0, 1):
         return f"{share * 100:.0f} %"
     return f"{min(max(share * 100, 0.01), 99.99):.2f} %"
-
-
-@register.simple_tag(takes_context=True)
-def query(context: dict[str, Any], **changes: Any) -> str:
-    """The query string of the page with some parameters changed, or removed if their value is None or empty."""
-    request: HttpRequest = context["request"]
-    values = request.GET.copy()
-    for name, value in changes.items():
-        values.pop(name, None)
-        if value not in (None, ""):
-            values[name] = str(value)
-    return f"?{values.urlencode()}" if values else "?"
 
 
 @register.simple_tag

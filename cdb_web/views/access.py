@@ -1,10 +1,13 @@
-"""The access rules, those that apply to a tag, and the tokens of this service, for administrators."""
+"""Logging in and out; the access rules, those that apply to a tag, and the tokens of this service, for administrators."""
 
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth import logout
 from django.contrib.auth.models import User
+from django.contrib.auth.views import LoginView
 from django.db.models import OuterRef, Subquery
 from django.db.models.fields.json import KT
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -13,16 +16,43 @@ from django.utils.http import urlencode
 
 from cdb_rest.access import issuers
 from cdb_rest.access.authentication import principal_of
+from cdb_rest.access.memory import check_logins
 from cdb_rest.access.rules import Rules
 from cdb_rest.analysis import access_rules
 from cdb_rest.models import AccessChange, AccessRule, ApiToken, RuleKind
 from cdb_rest.parsing.parameters import parse_number
-from cdb_rest.rules.access import ANY, MEANINGS, Permission, Role, escaped
-from cdb_rest.rules.errors import AccessRuleNotFoundError, CdbError, TokenNotFoundError, invalid_field
+from cdb_rest.rules.access import ANY, MEANINGS, Permission, Principal, Role, escaped
+from cdb_rest.rules.errors import AccessRuleNotFoundError, TokenNotFoundError, invalid_field
 from cdb_rest.writes import access as service
-from cdb_web.page import form_page, problem_of, show
-from cdb_web.permissions import administers, require_administrator
+from cdb_web.page import administers, form_page, require_administrator, show, store_or_show
 from cdb_web.writes import find_tag
+
+
+class _Login(LoginView):
+    """A form for name and password; after many wrong passwords, a page with status 429. It redirects only to this service."""
+
+    def post(self, request: HttpRequest, *arguments: Any, **named: Any) -> HttpResponse:
+        check_logins(request)
+        return super().post(request, *arguments, **named)
+
+    def render_to_response(self, context: dict[str, Any], **_named: Any) -> HttpResponse:
+        form = context["form"]
+        problem = " ".join(form.non_field_errors() or (["Fill in both fields."] if form.errors else []))
+        values = {"next": context["next"], "name": form["username"].value() or "", "problem": problem}
+        return show(self.request, "login.html", values | {"may_log_in": False})
+
+
+log_in = form_page(_Login.as_view())
+
+
+@form_page
+def log_out(request: HttpRequest) -> HttpResponse:
+    """A form that ends the session of this service. A session at an identity provider continues."""
+    if request.method != "POST":
+        return show(request, "log_out.html", {})
+    logout(request)
+    return HttpResponseRedirect("/", status=303)
+
 
 LABELS = ("Global tags", "Payload types")
 # The kinds of rules, and what the field "Who" has for them.
@@ -35,16 +65,13 @@ KINDS = {
 }
 # The lifetimes of a token that can be chosen, in days.
 LIFETIMES = {"30": "30 days", "90": "90 days", "365": "a year", "": "never"}
-NEWEST = 30
 
 
 @form_page
 def access(request: HttpRequest) -> HttpResponse:
-    """What the reader may do; for administrators, all rules with forms that grant and revoke, and their newest changes."""
-    values: dict[str, Any] = {"permissions": principal_of(request.META).permissions}
-    if administers(principal_of(request.META)):
-        values["changes"] = [(one, _text(one)) for one in AccessChange.objects.order_by("-id")[:NEWEST]]
-    return _rules(request, "access.html", values, list(AccessRule.objects.order_by("id")))
+    """What the reader may do; for administrators, all rules with forms that grant and revoke."""
+    values = {"permissions": principal_of(request.META).permissions}
+    return _rules(request, "access.html", values, AccessRule.objects.order_by("id"))
 
 
 @form_page
@@ -69,66 +96,58 @@ def tag_access(request: HttpRequest, name: str) -> HttpResponse:
     return _rules(request, "tag_access.html", values, rules)
 
 
-def _rules(request: HttpRequest, template: str, values: dict[str, Any], rules: list[AccessRule]) -> HttpResponse:
+def _rules(request: HttpRequest, template: str, values: dict[str, Any], rules: Iterable[AccessRule]) -> HttpResponse:
     """The page with the rules, or the response to a form that previews or makes a rule, or deletes one."""
     principal, tag = principal_of(request.META), values.get("tag")
-    form = {
+    values["form"] = {
         "kind": RuleKind.USER,
         "role": str(Role.CONTRIBUTOR),
         "tags": escaped(tag.name) if tag else ANY,
         "types": ANY,
     }
-    values |= {"form": form, "kinds": KINDS, "roles": MEANINGS, "issuers": [one.name for one in issuers.configured()]}
-    status = 200
-    try:
-        if request.method == "POST":
-            principal = require_administrator(request)
-            if request.POST.get("action") == "revoke":
-                rule = service.revoke(actor=principal.name, rule_id=parse_number("rule", request.POST.get("rule")))
-                return HttpResponseRedirect(f"?{urlencode({'revoked': rule.id})}", status=303)
-            values["form"] = form = {field: request.POST.get(field, "").strip() for field in service.RULE_FIELDS}
-            if form["issuer"]:
-                issuers.check_name(form["issuer"])
-            if "confirmed" in request.POST:
-                rule, is_new = service.grant(actor=principal.name, **form)
-                return HttpResponseRedirect(f"?{urlencode({'granted' if is_new else 'found': rule.id})}", status=303)
-            service.check_rule(form)
-            values["preview"] = access_rules.described(AccessRule(**form))[1:]
-            values["matched"] = list(access_rules.matched_now(form["tags"], form["types"], LABELS))
-        elif administers(principal) and "revoke" in request.GET:
-            number = parse_number("revoke", request.GET["revoke"])
-            found = [one for one in rules if one.id == number]
-            if not found:
-                raise AccessRuleNotFoundError(number)
-            rule = found[0]
-            left = [one for one in principal.permissions if one.rule != str(rule)]
-            values["revoking"] = access_rules.described(rule)
-            values["loses"] = not administers(type(principal)(permissions=tuple(left)))
-    except CdbError as error:
-        problem, status = problem_of(error)
-        values |= problem
+    values |= {
+        "kinds": KINDS,
+        "roles": MEANINGS,
+        "issuers": [one.name for one in issuers.configured()],
+        "writes_are_open": bool(settings.CDB_OPEN_WRITES),
+        "reads_are_open": settings.CDB_ANONYMOUS_READS,
+    }
+
+    def store() -> str | None:
+        actor = require_administrator(request).name
+        if request.POST.get("action") == "revoke":
+            rule = service.revoke(actor=actor, rule_id=parse_number("rule", request.POST.get("rule")))
+            return f"?{urlencode({'revoked': rule.id})}"
+        values["form"] = form = {field: request.POST.get(field, "").strip() for field in service.RULE_FIELDS}
+        if form["issuer"]:
+            issuers.check_name(form["issuer"])
+        if "confirmed" in request.POST:
+            rule, is_new = service.grant(actor=actor, **form)
+            return f"?{urlencode({'granted' if is_new else 'found': rule.id})}"
+        service.check_rule(form)
+        values["preview"] = access_rules.described(AccessRule(**form))[1:]
+        values["matched"] = list(access_rules.matched_now(form["tags"], form["types"], LABELS))
+        return None
+
     if administers(principal):
         values["rules"] = [(rule, access_rules.described(rule), _actions(rule, tag)) for rule in rules]
         values["superusers"] = User.objects.filter(is_superuser=True, is_active=True).order_by("username")
-    return show(request, template, values | _open_to_all(), status=status)
+        if "revoke" in request.GET:
+            values |= _revocation(principal, rules, parse_number("revoke", request.GET["revoke"]))
+    return store_or_show(request, template, values, store)
+
+
+def _revocation(principal: Principal, rules: Iterable[AccessRule], number: int) -> dict[str, Any]:
+    """What is shown before a rule is deleted; also whether the reader would no longer be an administrator."""
+    rule = next((one for one in rules if one.id == number), None)
+    if rule is None:
+        raise AccessRuleNotFoundError(number)
+    left = tuple(one for one in principal.permissions if one.rule != str(rule))
+    return {"revoking": access_rules.described(rule), "loses": not administers(Principal(permissions=left))}
 
 
 def _actions(rule: AccessRule, tag: Any) -> list[str]:
     return access_rules.permitted(access_rules.permission_of(rule), tag.name, tag.status.name) if tag else []
-
-
-def _text(change: AccessChange) -> str:
-    """What a change did."""
-    detail, action = change.detail, change.action.replace("_", " ")
-    if "subject" not in detail:
-        return f"{action} {detail.get('name') or ' '.join(map(str, detail.values()))}"
-    rule = AccessRule(id=detail["id"], **{field: detail[field] for field in service.RULE_FIELDS})
-    _, who, role, tags, types = access_rules.described(rule)
-    return f"{action} rule {rule.id}: {who}: {role} for global tags {tags} and payload types {types}"
-
-
-def _open_to_all() -> dict[str, bool]:
-    return {"writes_are_open": bool(settings.CDB_OPEN_WRITES), "reads_are_open": settings.CDB_ANONYMOUS_READS}
 
 
 @form_page
@@ -140,30 +159,30 @@ def tokens(request: HttpRequest) -> HttpResponse:
     principal = principal_of(request.META)
     form = {"name": "", "role": str(Role.CONTRIBUTOR), "tags": ANY, "types": ANY, "days": "90", "comment": ""}
     values: dict[str, Any] = {"form": form, "roles": MEANINGS, "lifetimes": LIFETIMES, "all": "all" in request.GET}
-    status = 200
-    try:
-        if request.method == "POST":
-            principal = require_administrator(request)
-            if request.POST.get("action") == "revoke":
-                name = service.revoke_token(actor=principal.name, name=request.POST.get("name", "")).name
-                return HttpResponseRedirect(f"?{urlencode({'revoked': name})}", status=303)
-            values["form"] = form = {field: request.POST.get(field, "").strip() for field in form}
-            if form["days"] not in LIFETIMES:
-                raise invalid_field("days", f"days must be one of 30, 90, 365 or nothing (got {form['days']}).")
-            lifetime = timedelta(days=int(form["days"])) if form["days"] else None
-            given = {field: form[field] for field in ("name", "role", "tags", "types", "comment")}
-            values["text"], values["created"] = service.create_token(actor=principal.name, lifetime=lifetime, **given)
-            values["matched"] = list(access_rules.matched_now(form["tags"], form["types"], LABELS))
-        elif administers(principal) and "revoke" in request.GET:
+
+    def store() -> str | None:
+        actor = require_administrator(request).name
+        if request.POST.get("action") == "revoke":
+            return (
+                f"?{urlencode({'revoked': service.revoke_token(actor=actor, name=request.POST.get('name', '')).name})}"
+            )
+        values["form"] = given = {field: request.POST.get(field, "").strip() for field in form}
+        if given["days"] not in LIFETIMES:
+            raise invalid_field("days", f"days must be one of 30, 90, 365 or nothing (got {given['days']}).")
+        fields = {name: text for name, text in given.items() if name != "days"}
+        lifetime = timedelta(days=int(given["days"])) if given["days"] else None
+        values["text"], values["created"] = service.create_token(actor=actor, lifetime=lifetime, **fields)
+        values["matched"] = list(access_rules.matched_now(given["tags"], given["types"], LABELS))
+        return None
+
+    if administers(principal):
+        if "revoke" in request.GET:
             values["revoking"] = ApiToken.objects.filter(name=request.GET["revoke"], revoked=None).first()
             if values["revoking"] is None:
                 raise TokenNotFoundError(request.GET["revoke"])
-    except CdbError as error:
-        problem, status = problem_of(error)
-        values |= problem
-    if administers(principal):
-        values["tokens"] = _tokens(None if values["all"] else principal.name)
-    response = show(request, "tokens.html", values, status=status)
+        # They are read after the form was stored.
+        values["tokens"] = lambda: _tokens(None if values["all"] else principal.name)
+    response = store_or_show(request, "tokens.html", values, store)
     response["Cache-Control"] = "no-store"
     return response
 

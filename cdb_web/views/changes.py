@@ -1,6 +1,7 @@
-"""The history of a global tag, the log of all tags, and single changes."""
+"""The history of a global tag, the log of all tags, single changes, and the forms that undo or revert them."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from django.core.paginator import Paginator
@@ -15,12 +16,13 @@ from cdb_rest.models import ChangeAction, GlobalTag, GlobalTagChange, PayloadTyp
 from cdb_rest.rules.access import Role
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import ChangeNotFoundError, GlobalTagNotFoundError, RevisionPrunedError, quoted
-from cdb_rest.writes.undoing import INSTEAD
+from cdb_rest.writes.reverting import revert_global_tag
+from cdb_rest.writes.undoing import INSTEAD, undo_change
 from cdb_web import inputs
 from cdb_web.lanes import EVERYTHING
 from cdb_web.net_effect import net_effect
-from cdb_web.page import or_default, page, show
-from cdb_web.permissions import may
+from cdb_web.page import form_page, may, page, show, show_query
+from cdb_web.writes import check_confirmed, find_tag, preview_and_store
 
 PAGE_SIZE = 50
 FILTERS = ("action", "payload_type", "actor", "since", "until", "search")
@@ -34,7 +36,7 @@ def history(request: HttpRequest, name: str) -> HttpResponse:
     changes = GlobalTagChange.objects.filter(global_tag=name).order_by("-revision")
     if not changes.exists() and not GlobalTag.objects.filter(name=name).exists():
         raise GlobalTagNotFoundError(name)
-    return _list(request, "history.html", changes, {"name": name, "is_new": "new" in request.GET})
+    return _list(request, "history.html", changes, {"name": name})
 
 
 @page
@@ -55,29 +57,25 @@ def _list(
         found = CHANGES.select(chosen, select_changes(chosen, changes))
         return {"page": Paginator(found, PAGE_SIZE).get_page(query.get("page"))}
 
-    more, status = or_default(request.GET, select)
     fixed = {
         "filters": fields,
         "is_filtered": any(fields.values()),
         "actions": ChangeAction.choices,
         "types": PayloadType.objects.order_by("name").values_list("name", flat=True),
     }
-    return show(request, template, fixed | values | more, status=status)
+    return show_query(request, template, fixed | values, select)
 
 
 @page
 def change(request: HttpRequest, name: str, revision: int) -> HttpResponse:
     """One change: who, when, why, and what was valid before and after it."""
-    found = GlobalTagChange.objects.filter(global_tag=name, revision=revision).first()
-    if found is None:
-        raise ChangeNotFoundError(described=f"of global tag {quoted(name)} with revision {revision}")
+    found = _find(name, revision)
     later = GlobalTagChange.objects.filter(global_tag=name, revision__gt=revision)
     exists = found.tag_id is not None and GlobalTag.objects.filter(id=found.tag_id).exists()
     values: dict[str, object] = {
         "name": name,
         "change": found,
         "is_newest": not later.exists(),
-        "is_new": "new" in request.GET,
         "is_whole": found.action in WHOLE,
         "may_undo": exists and found.action not in INSTEAD and may(request, Role.CONTRIBUTOR, name),
     }
@@ -109,3 +107,34 @@ def _effect(found: GlobalTagChange) -> dict[str, object]:
 def _contents(found: GlobalTagChange | None) -> Contents:
     """The contents of the tag after a change."""
     return read_contents([] if found is None else [(found.global_tag, AsOf(revision=found.revision))])
+
+
+@form_page
+def undo(request: HttpRequest, name: str, revision: int) -> HttpResponse:
+    """A form that undoes a change. The page shows what would change; a POST stores it."""
+    values = _values(request, name, revision, Role.CONTRIBUTOR)
+    service = partial(undo_change, name=name, revision=revision)
+    return preview_and_store(request, "undo.html", values, lambda: (name, service))
+
+
+@form_page
+def revert(request: HttpRequest, name: str, revision: int) -> HttpResponse:
+    """A form that reverts a tag to a revision. The page shows what would change; a POST stores it."""
+    values = _values(request, name, revision, Role.MANAGER)
+    service = partial(revert_global_tag, name=name, revision=revision)
+    return preview_and_store(
+        request, "revert.html", values, lambda: (name, service), check=lambda: check_confirmed(request, name)
+    )
+
+
+def _values(request: HttpRequest, name: str, revision: int, role: Role) -> dict[str, object]:
+    values = {"name": name, "revision": revision, "change": _find(name, revision), "tag": find_tag(name)}
+    return values | {"may_write": may(request, role, name), "role": role}
+
+
+def _find(name: str, revision: int) -> GlobalTagChange:
+    """A change. Raises `ChangeNotFoundError`."""
+    found = GlobalTagChange.objects.filter(global_tag=name, revision=revision).first()
+    if found is None:
+        raise ChangeNotFoundError(described=f"of global tag {quoted(name)} with revision {revision}")
+    return found

@@ -1,51 +1,54 @@
-"""The comparison of two global tags, or of two revisions."""
+"""The comparison of two global tags or revisions, and the gaps of a tag."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 
-import orjson
 from django.http import HttpRequest, HttpResponse, QueryDict
 
 from cdb_rest.analysis.affected import AffectedIntervals, AffectedMoments
 from cdb_rest.analysis.contents import interval_between
-from cdb_rest.analysis.difference import Comparison, Key, Scope, difference_lines, spans, summary_of
+from cdb_rest.analysis.coverage import Selection
+from cdb_rest.analysis.coverage import coverage as coverage_of
+from cdb_rest.analysis.difference import Comparison, Key, Scope, spans, summaries
 from cdb_rest.rules.errors import InvalidInputError
 from cdb_web import inputs
-from cdb_web.batches import next_batch, size_of
-from cdb_web.lanes import EVERYTHING
-from cdb_web.page import newest_names, or_default, page, show_whole_or_part
+from cdb_web.lanes import EVERYTHING, extent
+from cdb_web.net_effect import first_differences
+from cdb_web.page import newest_names, page, show_query, waiting
+from cdb_web.templatetags.cdb_web import interval_end, moment_text
 
 # Differences of one payload type, and affected intervals, on a page.
 MAX_SHOWN = 200
 FIELDS = ("a", "b", "rev_a", "rev_b", "by", "type", "since", "until", "moments")
-# For the size of batches: to compare an IOV takes this share of the time of other results.
-SHARE = 0.2
-# About so many IOVs are compared in a second. A page that needs more than two of them is there before its result.
+# About so many IOVs are compared in a second.
 ROWS_PER_SECOND = 500_000
 
 
 @page
 def compare(request: HttpRequest) -> HttpResponse:
-    """The payload types that differ, with their numbers of differences, in batches; or one type's differences.
-
-    If there is only one batch, the affected intervals are those of all payload types.
-    """
-    fields = _fields(request.GET)
-    more, status = or_default(fields, lambda values: _compare(values, request.GET))
-    fixed = {"values": fields, "names": newest_names(), "max_shown": MAX_SHOWN}
-    return show_whole_or_part(request, "compare.html", "compare_rows.html", fixed | more, status=status)
+    """The payload types that differ, with their numbers of differences; or one type's differences."""
+    return _page(request, "compare", _compare)
 
 
 @page
 def affected(request: HttpRequest) -> HttpResponse:
-    """The intervals in which two states differ; with `moments`, which of these moments are affected, by payload types.
+    """The intervals in which two states differ; with `moments`, which of these moments are affected, by payload types."""
+    return _page(request, "affected", _affected)
 
-    A result that takes longer is requested by the page, with `now`.
-    """
-    fields = _fields(request.GET)
-    more, status = or_default(fields, lambda values: _affected(values, request.GET))
+
+def _page(
+    request: HttpRequest, name: str, result_of: Callable[[Comparison, Mapping[str, str]], dict[str, object]]
+) -> HttpResponse:
+    query, fields = request.GET, _fields(request.GET)
+
+    def values(given: Mapping[str, str]) -> dict[str, object]:
+        comparison = _read(given, query)
+        if comparison is None:
+            return {}
+        sizes = [rows for _, rows, _ in comparison.pairs()]
+        return waiting(query, sizes, ROWS_PER_SECOND) or result_of(comparison, given)
+
     fixed = {"values": fields, "names": newest_names(), "max_shown": MAX_SHOWN}
-    return show_whole_or_part(request, "affected.html", "affected_result.html", fixed | more, status=status)
+    return show_query(request, f"{name}.html", fixed, values, fields)
 
 
 def _fields(query: QueryDict) -> dict[str, str]:
@@ -79,63 +82,65 @@ def _read(values: Mapping[str, str], query: QueryDict) -> Comparison | None:
     ).read()
 
 
-def _compare(values: Mapping[str, str], query: QueryDict) -> dict[str, object]:
-    comparison = _read(values, query)
-    if comparison is None:
-        return {}
+def _compare(comparison: Comparison, values: Mapping[str, str]) -> dict[str, object]:
     if values["type"]:
-        return _of_type(comparison)
-    sizes = [(pair.payload_type, size_of(pair.a + pair.b) * SHARE) for _, _, pair in comparison.pairs()]
-    batch = next_batch(query, sizes, comparison.a.states + comparison.b.states)
-    if batch.has_changed:
-        return {"batch": batch}
-    part = replace(comparison, a=comparison.a.only(batch.names), b=comparison.b.only(batch.names))
-    found, types = AffectedIntervals(), []
-    for item in spans(part, each_pair=True):
-        types += [summary_of(item)] if len(item.since.majors) else []
-        if batch.is_all:
-            found.add(item)
-    shown = {
-        "batch": batch,
-        "types": [(summary, interval_between(*summary.first), interval_between(*summary.last)) for summary in types],
-        "total": sum(summary.differences for summary in types),
+        rows, count = first_differences(comparison, MAX_SHOWN)
+        return {"rows": rows, "count": count}
+    types = [summary for batch in summaries(comparison) for summary in batch]
+    return {
+        "types": [(one, interval_between(*one.first), interval_between(*one.last)) for one in types],
+        "total": sum(one.differences for one in types),
     }
-    return shown | (_intervals(found) if batch.is_all else {})
 
 
-def _of_type(comparison: Comparison) -> dict[str, object]:
-    """The first differences of the only payload type, and the number of all."""
-    count, rest = 0, b""
-    shown: list[bytes] = []
-    for chunk in difference_lines(comparison):
-        count += chunk.count(b"\n")
-        if len(shown) < MAX_SHOWN:
-            *lines, rest = (rest + chunk).split(b"\n")
-            shown += lines
-    return {"rows": [orjson.loads(line) for line in shown[:MAX_SHOWN]], "count": count}
-
-
-def _affected(values: Mapping[str, str], query: QueryDict) -> dict[str, object]:
-    comparison = _read(values, query)
-    if comparison is None:
-        return {}
-    pairs = comparison.pairs()
-    seconds = sum(size_of(pair.a + pair.b) for _, _, pair in pairs) // ROWS_PER_SECOND
-    if seconds > 2 and "now" not in query:
-        return {"seconds": seconds, "type_count": len(pairs)}
+def _affected(comparison: Comparison, values: Mapping[str, str]) -> dict[str, object]:
     moments = inputs.moments(values["moments"])
-    if not moments:
-        found = AffectedIntervals()
-        for item in spans(comparison):
-            found.add(item)
-        return _intervals(found)
-    at = AffectedMoments(moments)
+    found = AffectedMoments(moments) if moments else AffectedIntervals()
     for item in spans(comparison):
-        at.add(item)
-    groups = at.found()
-    return {"groups": groups, "hit": sum(len(hit) for _, hit in groups), "asked": len({*moments})}
-
-
-def _intervals(found: AffectedIntervals) -> dict[str, object]:
+        found.add(item)
+    if isinstance(found, AffectedMoments):
+        groups = found.found()
+        return {"groups": groups, "hit": sum(len(hit) for _, hit in groups), "asked": len({*moments})}
     types, intervals = found.found()
     return {"affected_types": types, "intervals": intervals[:MAX_SHOWN], "interval_count": len(intervals)}
+
+
+# Gaps of a payload type on the page.
+MAX_GAPS = 20
+# About so many IOVs are checked in a second.
+CHECKED_PER_SECOND = 200_000
+
+
+@page
+def coverage(request: HttpRequest, name: str) -> HttpResponse:
+    """For each payload type the gaps in a window. With `type`, only those of one payload type.
+
+    By default, the window begins at the first start in the tag, and ends at the last end or just after the last start.
+    """
+    names = [item.strip() for item in inputs.text(request.GET, "required").split(",")]
+    required = [item for item in names if item]
+    values = {item: inputs.text(request.GET, item) for item in ("since", "until", "rev", "type")}
+    fixed = {"name": name, "values": values | {"required": ",".join(required)}}
+    return show_query(request, "coverage.html", fixed, lambda query: _coverage(query, name, required))
+
+
+def _coverage(query: Mapping[str, str], name: str, required: Sequence[str]) -> dict[str, object]:
+    contents = inputs.contents(query, name)
+    window = inputs.window(query) or extent([lists[0] for lists in contents.lists.values()])
+    payload_type = inputs.text(query, "type")
+    missing = [item for item in required if item not in contents.lists]
+    if payload_type:
+        contents = inputs.contents(query, name, payload_type)
+    shown = waiting(query, [lists[0].rows for lists in contents.lists.values()], CHECKED_PER_SECOND)
+    found = []
+    if window is not None and not shown:
+        # Payload types without a list come last.
+        selection = Selection([(name, inputs.revision(query))], (), window, missing)
+        found = [item for part in coverage_of(contents, selection) for item in part]
+    return shown | {
+        "window": window,
+        "since": window and moment_text(window.start),
+        "until": window and moment_text(interval_end(window)),
+        "types": [(item, item.gaps[:MAX_GAPS], len(item.gaps) - MAX_GAPS) for item in found if item.gaps],
+        "complete": [item.payload_type for item in found if not item.gaps],
+    }

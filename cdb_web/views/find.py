@@ -1,9 +1,8 @@
 """The search of the header: global tags, payload types, payload files, people and comments with a text."""
 
-from itertools import chain
 from typing import Any
 
-from django.db.models import Count, Max, Q, QuerySet
+from django.db.models import Case, Count, Max, Q, QuerySet, When
 from django.http import HttpRequest, HttpResponse
 
 from cdb_rest import named_sql
@@ -11,7 +10,7 @@ from cdb_rest.analysis.uses import escaped
 from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadType
 from cdb_web import inputs
-from cdb_web.page import page, show, show_whole_or_part
+from cdb_web.page import page, show, show_query
 
 FILES = named_sql.load("payload_files")
 # It takes three times as long.
@@ -32,13 +31,10 @@ def find(request: HttpRequest) -> HttpResponse:
         tags = GlobalTag.objects.filter(described | Q(author__icontains=text)).select_related("status")
         changes = GlobalTagChange.objects.order_by("-number")
         values |= {
-            # The tag or type with exactly this name comes first.
-            "tags": _first(tags.order_by("-updated"), tags.filter(name=text)),
-            "types": _first(
-                PayloadType.objects.filter(described).order_by("name"), PayloadType.objects.filter(name=text)
-            ),
+            "tags": _first(tags, text, "-updated"),
+            "types": _first(PayloadType.objects.filter(described), text, "name"),
             "people": _people(text),
-            "comments": _first(changes.filter(comment__icontains=text)),
+            "comments": changes.filter(comment__icontains=text)[: MAX_SHOWN + 1],
         }
     return show(request, "find.html", values)
 
@@ -52,13 +48,12 @@ def files(request: HttpRequest) -> HttpResponse:
         parameters = {"pattern": f"%{escaped(text)}%", "most": MAX_FILES + 1}
         rows = fetch_all(FILES, parameters) or fetch_all(FILES_IN_ANY_CASE, parameters)
         values |= {"files": rows[:MAX_FILES], "has_more": len(rows) > MAX_FILES}
-    return show_whole_or_part(request, "find_files.html", "find_files_table.html", values)
+    return show_query(request, "find_files.html", values, lambda _: {})
 
 
-def _first(found: QuerySet[Any], exact: QuerySet[Any] | None = None) -> list[Any]:
-    """The first objects, `exact` before the others; one more than are shown."""
-    objects = chain(exact if exact is not None else (), found[: MAX_SHOWN + 1])
-    return list({one.pk: one for one in objects}.values())[: MAX_SHOWN + 1]
+def _first(found: QuerySet[Any], text: str, order: str) -> QuerySet[Any]:
+    """The first objects, one more than are shown; the one with exactly this name is the first of them."""
+    return found.order_by(Case(When(name=text, then=0), default=1), order)[: MAX_SHOWN + 1]
 
 
 def _people(text: str) -> list[dict[str, Any]]:

@@ -1,10 +1,9 @@
 """The data of a timeline: lanes of pixels, and the rows at a pixel."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import NamedTuple
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
@@ -12,13 +11,13 @@ from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 from cdb_rest.analysis.contents import Contents, ListVersion
 from cdb_rest.analysis.difference import Scope
 from cdb_rest.exports.export import Selection, find_source
-from cdb_rest.rules.errors import InvalidInputError, PayloadListNotFoundError, invalid_field, quoted
+from cdb_rest.rules.errors import InvalidInputError, invalid_field, quoted
 from cdb_rest.rules.moment import AFTER_ALL, OPEN, Interval, Moment
 from cdb_web import inputs
 from cdb_web.axis import Axis
-from cdb_web.bulk import cached_bulk
+from cdb_web.bulk import bulk
 from cdb_web.iov_rows import read_rows
-from cdb_web.lanes import EVERYTHING, cached_lane, differing, extent, last_end, with_space
+from cdb_web.lanes import EVERYTHING, differing, extent, lane, last_end, next_moment, with_space
 from cdb_web.page import page, show
 from cdb_web.templatetags.cdb_web import end_text, interval_end, moment_text, start_text
 
@@ -51,12 +50,11 @@ def lanes(request: HttpRequest, name: str) -> HttpResponse:
         raise InvalidInputError(
             f"type: at most {MAX_LANES} payload types are accepted in one request (got {len(types)})."
         )
-    missing = [payload_type for payload_type in types if payload_type not in found.lists]
-    if missing:
-        raise PayloadListNotFoundError(described=f"of type {quoted(missing[0])} in global tag {quoted(name)}")
+    for payload_type in types:
+        inputs.check_list(found, name, payload_type)
     axis = axis_of(request.GET, found)
     window = axis.window
-    usual = cached_bulk(found).window
+    usual = bulk(found).window
     until = usual.end if usual else AFTER_ALL
     at = inputs.text(request.GET, "at")
     marker = inputs.moment("Mark the moment", at) if at else None
@@ -69,9 +67,9 @@ def lanes(request: HttpRequest, name: str) -> HttpResponse:
             + (f"; {start_text(marker)} is outside" if marker and not is_shown else ""),
             "unit": settings.CDB_MAJOR_NAME if axis.major is None else f"{settings.CDB_MINOR_NAME} of {axis.major}",
             "labels": axis.labels(),
-            "marker": axis.pixels(marker)[0] if marker and is_shown else None,
+            "marker": axis.pixel(marker) if marker and is_shown else None,
             "lanes": {
-                payload_type: cached_lane(found, payload_type, axis, until)._asdict()
+                payload_type: lane(found.lists[payload_type][0], axis, until)._asdict()
                 | _difference(request.GET, name, payload_type, axis)
                 for payload_type in types
             },
@@ -94,14 +92,12 @@ def rows(request: HttpRequest, name: str) -> HttpResponse:
     query = request.GET
     found = inputs.contents(query, name)
     axis, payload_type = axis_of(query, found), query.get("type", "")
-    if payload_type not in found.lists:
-        raise PayloadListNotFoundError(described=f"of type {quoted(payload_type)} in global tag {quoted(name)}")
-    pixel = _number(query, "x", 0, axis.width - 1)
+    inputs.check_list(found, name, payload_type)
+    pixel = int(_number(query, "x", 0, axis.width - 1))
     start = axis.moment_at(pixel)
     end = axis.moment_at(pixel + 1) if pixel + 1 < axis.width else axis.window.end
     # A pixel may be narrower than a number.
-    is_last = axis.major is None or start.minor == OPEN
-    after = Moment(start.major + 1, 0) if is_last else Moment(start.major, start.minor + 1)
+    after = Moment(start.major + 1, 0) if axis.major is None else next_moment(start)
     window = Interval(start, max(end, after))
     source = find_source(Selection(name, (payload_type,), window, inputs.revision(query)))
     payload_list = found.lists[payload_type][0]
@@ -120,27 +116,16 @@ def rows(request: HttpRequest, name: str) -> HttpResponse:
     )
 
 
-class Row(NamedTuple):
-    """A row of a timeline: a lane, or with `types` the summary of the lanes whose names begin with `group`."""
-
-    group: str
-    is_shown: bool
-    payload_type: str = ""
-    types: Sequence[str] = ()
-    is_folded: bool = False
-
-
 def timeline_values(query: Mapping[str, str], contents: Contents, types: Sequence[str]) -> dict[str, object]:
     """The values for `timeline.html`: a timeline with a lane for each of these payload types.
 
-    `lanes` in the query string is a part of the names of the lanes that are shown, and `fold` are the groups, separated by
-    commas, of which only the summary is. Raises the errors of `axis_of`.
+    Raises the errors of `axis_of`.
     """
     axis = axis_of(query, contents)
     return {
         "axis": axis,
         "lanes": types,
-        "rows_of_lanes": list(_lane_rows(query, types)),
+        "groups": _groups(types),
         "beyond": _beyond(contents),
         "since": moment_text(axis.window.start),
         "until": moment_text(interval_end(axis.window)),
@@ -148,31 +133,21 @@ def timeline_values(query: Mapping[str, str], contents: Contents, types: Sequenc
     }
 
 
-def _lane_rows(query: Mapping[str, str], types: Sequence[str]) -> Iterator[Row]:
-    part, folded = inputs.text(query, "lanes").lower(), query.get("fold", "").split(",")
-    groups = [(group, list(names)) for group, names in groupby(types, lambda name: GROUP.split(name, maxsplit=1)[0])]
-    for group, names in groups:
-        is_group = len(names) > 1 and len(groups) > 1
-        is_folded = is_group and ("*" in folded or group in folded)
-        shown = [name for name in names if part in name.lower()]
-        if is_group:
-            yield Row(group, len(shown) > (0 if is_folded else 1), types=names, is_folded=is_folded)
-        for name in names:
-            yield Row(group if is_group else "", name in shown and not is_folded, name)
+def _groups(types: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """The names with the same beginning, each group with it; a group that needs no summary has an empty one."""
+    found = [(group, list(names)) for group, names in groupby(types, lambda name: GROUP.split(name, maxsplit=1)[0])]
+    return [(group if len(names) > 1 and len(found) > 1 else "", names) for group, names in found]
 
 
 def _beyond(contents: Contents) -> list[tuple[str, int, list[tuple[str, Moment, Interval]]]]:
     """The IOVs that start far from the others: at each side their number, and the nearest ones with windows around them."""
-    window, outliers = cached_bulk(contents)
+    window, outliers = bulk(contents)
     found = []
     for title, side in (
         ("before", [item for item in reversed(outliers) if window and item[0] < window.start]),
         ("beyond", [item for item in outliers if window and item[0] >= window.start]),
     ):
-        nearest = [
-            (name, start, Interval(start, Moment(start.major, start.minor + 1)) if start.minor < OPEN else EVERYTHING)
-            for start, name in side[:MAX_BEYOND]
-        ]
+        nearest = [(name, start, Interval(start, next_moment(start))) for start, name in side[:MAX_BEYOND]]
         if side:
             found.append((title, len(side), nearest))
     return found
@@ -184,11 +159,11 @@ def axis_of(query: Mapping[str, str], contents: Contents) -> Axis:
     The window of a whole major number is narrowed to the minor numbers in use, for which the database is asked. Raises
     `InvalidInputError` or `django.db.Error`.
     """
-    width = _number(query, "width", 1, MAX_WIDTH, DEFAULT_WIDTH)
+    width = int(_number(query, "width", 1, MAX_WIDTH, DEFAULT_WIDTH))
     lists = [payload_list[0] for payload_list in contents.lists.values()]
     axis = Axis.of(_window(query, contents, lists), width)
     if "left" in query or "right" in query:
-        axis = axis.part(_share(query, "left", 0), _share(query, "right", 1))
+        axis = axis.part(_number(query, "left", -10, 10), _number(query, "right", -10, 10, 1))
     if axis.major is not None and (axis.first, axis.last) == (0, OPEN + 1):
         # Of the 2^63 minor numbers of a major number, only a few are in use.
         axis = Axis.of(_used(lists, axis.window), width)
@@ -205,7 +180,7 @@ def _window(query: Mapping[str, str], contents: Contents, lists: Sequence[ListVe
     if asked is not None and inputs.text(query, "since") and inputs.text(query, "until"):
         return asked
     if asked is None:
-        usual = cached_bulk(contents).window
+        usual = bulk(contents).window
         return with_space(usual) if usual else EVERYTHING
     used = _used(lists, asked)
     start = asked.start if inputs.text(query, "since") else used.start
@@ -218,18 +193,13 @@ def _used(lists: Sequence[ListVersion], window: Interval) -> Interval:
     return window if found is None else with_space(found, window)
 
 
-def _number(query: Mapping[str, str], name: str, least: int, most: int, default: int = 0) -> int:
+def _number(query: Mapping[str, str], name: str, least: float, most: float, default: float = 0) -> float:
+    """A number in a query string. Raises `InvalidInputError`."""
     text = query.get(name, str(default))
-    if not text.isascii() or not text.isdigit() or not least <= int(text[:9]) <= most:
-        raise invalid_field(name, f"{name} must be a number from {least} to {most} (got {quoted(text)}).")
-    return int(text[:9])
-
-
-def _share(query: Mapping[str, str], name: str, default: float) -> float:
     try:
-        share = float(query.get(name, default))
+        number = float(text)
     except ValueError:
-        share = float("nan")
-    if not -10 <= share <= 10:
-        raise invalid_field(name, f"{name} must be a number from -10 to 10 (got {quoted(query[name])}).")
-    return share
+        number = float("nan")
+    if not least <= number <= most:
+        raise invalid_field(name, f"{name} must be a number from {least} to {most} (got {quoted(text)}).")
+    return number

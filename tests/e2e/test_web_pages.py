@@ -138,7 +138,7 @@ def test_what_fails_to_load_is_said(tab):
     page.get_by_role("button", name="Zoom in").press(" ")
     expect(page.locator(".rows")).to_contain_text("could not be loaded: Failed to fetch")
     expect(page.locator("[aria-busy]")).to_have_count(0)
-    # The next batch of a table, which htmx asks for.
+    # A part of a page, which htmx asks for.
     page.goto("/tags/tiny/coverage")
     page.route("**/coverage?after=*", lambda route: route.fulfill(status=504, json={"detail": "It took too long."}))
     page.evaluate(
@@ -151,7 +151,7 @@ def test_what_fails_to_load_is_said(tab):
             htmx.process(row);
         }"""
     )
-    expect(page.get_by_role("alert")).to_contain_text("The next rows could not be loaded.")
+    expect(page.get_by_role("alert")).to_contain_text("The result could not be loaded.")
     expect(page.locator("[aria-busy]")).to_have_count(0)
 
 

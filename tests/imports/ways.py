@@ -73,7 +73,7 @@ def by_page(content: bytes) -> Outcome:
         return Outcome("unchanged", lines, set(warnings))
     text = re.search(r"<textarea[^>]*>\n(.*?)</textarea>", page, re.DOTALL)
     hidden = dict(re.findall(r'name="(planned|previewed)" value="(\w+)"', page))
-    answer = client.post(path, {"kind": "file", "store": "1", "text": unescape(text[1])} | hidden)
+    answer = client.post(path, {"kind": "file", "text": unescape(text[1])} | hidden)
     code = re.search(r'data-code="(\w+)"', answer.content.decode())
     return Outcome(code[1] if code else "stored", lines, set(warnings))
 

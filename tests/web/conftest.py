@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from django.core.cache import caches
+from django.core.cache import cache
 
 from cdb_web.page import PAGE_POLICY
 from tests.api.conftest import tag
@@ -13,9 +13,9 @@ __all__ = ["tag"]
 
 
 @pytest.fixture(autouse=True)
-def _forget_lanes():
+def _empty_cache():
     """Tests begin with the same ids and transactions, which a database never does."""
-    caches["lanes"].clear()
+    cache.clear()
 
 
 class Browser:

@@ -83,6 +83,6 @@ def test_requests_that_are_refused_before_any_view_have_pages(browser, tag, sett
 
 
 def test_a_fault_of_ours_is_a_page_without_details(browser, tag, monkeypatch):
-    monkeypatch.setattr("cdb_web.views.tag.timeline_values", lambda *_: 1 / 0)
+    monkeypatch.setattr("cdb_web.views.tags.timeline_values", lambda *_: 1 / 0)
     text = browser.get("/tags/tag", 500)
     assert "it was logged" in text and not re.search("division|Traceback", text)

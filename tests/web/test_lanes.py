@@ -111,14 +111,14 @@ def test_a_few_far_starts_do_not_spoil_an_axis():
         payload_list = build.list(tag, f"T{number}")
         for major in [*range(50_000 + number, 50_300, 10), *([0, 2**63 - 2] if number == 2 else [])]:
             build.iov(payload_list, (major, 0), (2**63 - 1, 2**63 - 1))
-    found = bulk({name: lists[0] for name, lists in read_contents([("tag", None)]).lists.items()})
+    found = bulk(read_contents([("tag", None)]))
     assert found.window == Interval(Moment(50_000, 0), Moment(50_292, 1))
     assert found.outliers == [(Moment(0, 0), "T2"), (Moment(2**63 - 2, 0), "T2")]
     # Many rows in a few major numbers at the beginning, as of a longer list, are not far.
     payload_list = build.list(build.tag("other"), "T")
     for major, minor in [*((1, minor) for minor in range(9)), *((major, 0) for major in [*range(2, 60), 2**63 - 2])]:
         build.iov(payload_list, (major, minor), (2**63 - 1, 2**63 - 1))
-    found = bulk({name: lists[0] for name, lists in read_contents([("other", None)]).lists.items()})
+    found = bulk(read_contents([("other", None)]))
     assert (found.window, len(found.outliers)) == (Interval(Moment(1, 0), Moment(59, 1)), 1)
 
 

@@ -23,7 +23,7 @@ def forms_of(page):
 def table_of(page):
     """The texts in the rows of the table of the only payload type in the preview."""
     part = page.partition('<details class="differences"')[2]
-    found = re.findall(r"<tr[^>]*>(.*?)</tr>", part.partition("</table>")[0])[1:]
+    found = re.findall(r"<tr[^>]*>(.*?)</tr>", part.partition("</table>")[0], re.DOTALL)[1:]
     return [re.findall(r"<td[^>]*>(?:<[^>]*>)*([^<]*)", row) for row in found]
 
 
@@ -116,7 +116,6 @@ def test_texts_of_tags_and_types_are_changed(forms, tag):
     page = forms.open("/types/Gain")
     # The last change of the type is no later one of the tag.
     assert re.findall(r'<a href="/tags/tag/history/(\d)">(\w+)</a>', page) == [("2", "Insert")]
-    assert 'href="/tags/tag/history/2"' in forms.open("/types")
     forms.send("/types/Gain", page, {"action": "describe", "description": "of each channel", "comment": "clear"}, 303)
     page = forms.open("/types/Gain")
     assert page.count("of each channel") == 3 and "clear" in page and 'href="/tags/tag"' in page
@@ -148,7 +147,6 @@ FORMS_BY_PATH = {
     "/tags/tag/manage": {"Clone", "Author and description", "Status", "Limits", "Deletion"},
     "/types/Spare": {"Description", "Deletion"},
     "/statuses": {"New status"},
-    "/detached": {"Delete"},
 }
 
 

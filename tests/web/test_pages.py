@@ -223,7 +223,7 @@ def test_the_pages_of_a_payload_list_lead_to_each_other(browser, build, settings
 
     first, links, page = starts("")
     assert first == [f"{major}, 0" for major in range(1, 101)] and "← Previous IOVs" not in links
-    assert "2.5 MB" in page and ">\u2013<" in page and "badge locked" in page and 'placeholder="run,minor"' in page
+    assert "2.4\xa0MB" in page and ">\u2013<" in page and "badge locked" in page and 'placeholder="run,minor"' in page
     assert 'name="at" value="" placeholder="run,minor"' in browser.get("/tags/tag")
     last, links, _ = starts(links["Last"])
     assert last == [f"{major}, 0" for major in range(151, 251)] and "Next IOVs →" not in links

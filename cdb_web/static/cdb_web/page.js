@@ -119,13 +119,13 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-// A request of htmx that fails leaves the page as it is. A row that was to be replaced has a link that does the same.
+// A request of htmx that fails leaves the page as it is. The part that was to be replaced has a link that does the same.
 function showFailure(event) {
   const waiting = event.detail.elt.querySelector("[aria-busy]");
   if (waiting) {
     waiting.removeAttribute("aria-busy");
     waiting.setAttribute("role", "alert");
-    waiting.textContent = "The next rows could not be loaded. Use the link to try again.";
+    waiting.textContent = "The result could not be loaded. Use the link to try again.";
   }
 }
 document.addEventListener("htmx:responseError", showFailure);

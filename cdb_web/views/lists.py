@@ -1,51 +1,35 @@
-"""What is in no global tag: detached payload lists, and IOVs that were removed or not attached yet; and how to attach them."""
+"""Forms that attach or delete payload IOVs and payload lists."""
 
-from datetime import timedelta
 from functools import partial
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from django.utils import timezone
 
 from cdb_rest.analysis.uses import Payload, uses
-from cdb_rest.models import PayloadIOV, PayloadList, PayloadType
-from cdb_rest.rules.access import All, Role
+from cdb_rest.models import ListedPayloadIOV, PayloadIOV, PayloadList, PayloadType
+from cdb_rest.rules.access import Role
 from cdb_rest.rules.errors import (
-    CdbError,
     PayloadIOVNotFoundError,
     PayloadListNotFoundError,
-    invalid_field,
     quoted,
 )
-from cdb_rest.writes.payload_iovs import attach_payload_iov, delete_detached_iovs
+from cdb_rest.rules.moment import END_OF_TIME
+from cdb_rest.rules.status import Status
+from cdb_rest.writes.clearing import clear_interval
+from cdb_rest.writes.payload_iovs import attach_payload_iov, delete_payload_iov
 from cdb_rest.writes.payload_lists import attach_payload_list, delete_payload_list
 from cdb_web import inputs
-from cdb_web.page import form_page, newest_names, problem_of, show, store_or_show
-from cdb_web.permissions import may
-from cdb_web.previews import WriteService, preview_and_store
-from cdb_web.writes import check_confirmed, find_tag, origin_of
+from cdb_web.lanes import EVERYTHING
+from cdb_web.page import form_page, may, newest_names, page, show, store_or_show
+from cdb_web.writes import WriteService, check_confirmed, find_list, find_tag, origin_of, preview_and_store
 
 MAX_SHOWN = 200
 
 
-@form_page
+@page
 def detached(request: HttpRequest) -> HttpResponse:
-    """The payload lists and IOVs that are in no tag, maybe only those that left the tag `tag`, or lists of the type `type`.
-
-    A form deletes the IOVs that are old enough.
-    """
-    problem, status = {}, 200
-    if request.method == "POST":
-        days = request.POST.get("days", "").strip()
-        try:
-            if not days.isdecimal() or len(days) > 5:
-                raise invalid_field("days", f'days must be a number from 0 to 99999 (got "{days}").')
-            before = timezone.now() - timedelta(days=int(days))
-            count = delete_detached_iovs(before=before, origin=origin_of(request))
-            problem = {"deleted": count, "is_deleted": True}
-        except CdbError as error:
-            problem, status = problem_of(error)
+    """The payload lists and IOVs that are in no tag, maybe only those that left the tag `tag`, or lists of the type `type`."""
     tag, payload_type = inputs.text(request.GET, "tag"), inputs.text(request.GET, "type")
     lists = PayloadList.objects.filter(global_tag=None).select_related("payload_type").order_by("-updated", "-id")
     iovs = PayloadIOV.objects.filter(payload_list=None).order_by("updated", "id")
@@ -62,9 +46,8 @@ def detached(request: HttpRequest) -> HttpResponse:
         "count": iovs.count(),
         "max_shown": MAX_SHOWN,
         "may_attach": may(request, Role.CONTRIBUTOR),
-        "may_delete": may(request, Role.MANAGER, All.ALL, All.ALL),
     }
-    return show(request, "detached.html", values | problem, status=status)
+    return show(request, "detached.html", values)
 
 
 @form_page
@@ -110,10 +93,7 @@ def attach_iov(request: HttpRequest, iov_id: int) -> HttpResponse:
 
     def write() -> tuple[str, WriteService]:
         tag, payload_type = find_tag(request.POST.get("tag", "")).name, request.POST.get("type", "")
-        target = PayloadList.objects.filter(global_tag__name=tag, payload_type__name=payload_type).first()
-        if target is None:
-            raise PayloadListNotFoundError(described=f"of type {quoted(payload_type)} in global tag {quoted(tag)}")
-        return tag, partial(attach_payload_iov, payload_list=target.name, iov_id=iov_id)
+        return tag, partial(attach_payload_iov, payload_list=find_list(tag, payload_type).name, iov_id=iov_id)
 
     return preview_and_store(request, "attach.html", values, write)
 
@@ -127,3 +107,36 @@ def _former_type(iov: PayloadIOV) -> str:
 def _values(request: HttpRequest, left_tag: str | None) -> dict[str, Any]:
     tag = request.POST.get("tag") or left_tag or ""
     return {"tag": tag, "names": newest_names(), "may_attach": may(request, Role.CONTRIBUTOR, tag or None)}
+
+
+@form_page
+def delete(request: HttpRequest, name: str, payload_type: str) -> HttpResponse:
+    """Delete the IOV with exactly the start `since` and the end `until` (open if it is missing); without `since`, the list.
+
+    A payload list with IOVs is cleared instead, so that its history says who removed them and why.
+    """
+    tag, query = find_tag(name), request.GET
+    found = find_list(name, payload_type)
+    values = {
+        "name": name,
+        "payload_type": payload_type,
+        "list": found,
+        "status": tag.status.name,
+        "may_delete": tag.status.name == Status.UNLOCKED and may(request, Role.MANAGER, name, payload_type),
+    }
+    if "since" not in query:
+        service: WriteService = partial(delete_payload_list, name=found.name)
+        if found.iov_count:
+            service = partial(clear_interval, global_tag=name, payload_type=payload_type, interval=EVERYTHING)
+        return preview_and_store(request, "delete.html", values, lambda: (name, service))
+    until = inputs.text(query, "until")
+    end = inputs.moment("Up to", until) if until else END_OF_TIME
+    start = inputs.moment("From", inputs.text(query, "since"))
+    rows = ListedPayloadIOV.objects.filter(payload_list=found, comb_iov=start.combined)
+    iov = rows.filter(major_iov_end=end.major, minor_iov_end=end.minor).first()
+    if iov is None:
+        raise PayloadIOVNotFoundError(described=f"from {start} up to {end} in payload list {quoted(found.name)}")
+    service = partial(delete_payload_iov, global_tag=name, payload_type=payload_type, start=start, end=end)
+    return preview_and_store(
+        request, "delete.html", values | {"iov": iov, "start": start, "end": end}, lambda: (name, service)
+    )
