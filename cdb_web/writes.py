@@ -31,7 +31,6 @@ from cdb_web.page import store_or_show
 Result = TypeVar("Result")
 
 
-
 def origin_of(request: HttpRequest) -> Origin:
     """The origin of the write that a form asks for, with its `comment`. Raises `InvalidInputError` as for the API."""
     comment = read_value({"comment": request.POST.get("comment", "").strip()}, WriteInput)["comment"]
