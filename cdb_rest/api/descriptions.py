@@ -67,7 +67,10 @@ CHANGES = Browser(
     filters={"action": "action", "actor": "actor"},
     newest_first=True,
 )
-TAG, TYPE = in_path("name", "Name of the global tag.", "tiny"), in_path("name", "Name of the payload type.", "Gain")
+TAG, TYPE = (
+    in_path("name", "Name of the global tag.", "tiny"),
+    in_path("name", "Name of the payload type.", "Pixel_Alignment"),
+)
 
 
 class GlobalTagDescriptionView(StrictView):

@@ -34,10 +34,10 @@ PATH_WORDS = frozenset(
         "affected", "attach", "bulk", "bulk_piov", "by-name", "change-status", "changes", "clear", "clone",
         "cloneGlobalTag", "coverage", "delete", "deleteGlobalTag", "deleteGlobalTagStatus", "deletePayloadIOV",
         "deletePayloadList", "deletePayloadType", "description", "diff", "explain", "export", "global-tags", "globalTag",
-        "globalTags", "gt", "gtPayloadLists", "gt_change_status", "gtstatus", "insert", "limits", "payload-iovs",
+        "globalTags", "gt", "gtPayloadLists", "gt_change_status", "gtstatus", "import", "insert", "limits", "payload-iovs",
         "payload-lists", "payload-types", "payloadiovs", "payloadiovs_orm_max", "payloadiovs_orm_orderby",
         "payloadiovsrange", "piov", "piov_attach", "pl", "pl_attach", "pt", "query", "range", "revert", "settings",
-        "starts", "statuses", "user_settings", "uses", "whoami",
+        "starts", "statuses", "undo", "user_settings", "uses", "whoami",
     )
 )  # fmt: skip
 

@@ -161,8 +161,8 @@ def _digest(kind: str, values: dict[str, str], text: str) -> str:
 
 def _row(values: dict[str, str]) -> IOVRow:
     """The row that the fields have, which are read as those of a file. Raises `InvalidInputError`."""
-    # A name is not stripped.
-    given = {name: values[name] if name == "payload_type" else values[name].strip() for name in FIELDS}
+    # Names and payload URLs are not stripped.
+    given = {name: values[name] if name.startswith("payload") else values[name].strip() for name in FIELDS}
     document = {name: text for name, text in given.items() if text}
     [row] = read_iov_rows(io.BytesIO(orjson.dumps([document])), Options())
     return row

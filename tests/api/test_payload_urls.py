@@ -51,8 +51,8 @@ def command(path, content):
     return 200, ""
 
 
-def page(values):
-    response = Client(headers={"Accept": "text/html"}).post("/tags/tag/insert", values)
+def page(kind, values):
+    response = Client(headers={"Accept": "text/html"}).post("/tags/tag/insert", {"kind": kind} | values)
     return response.status_code, response.context.get("problem", "")
 
 
@@ -69,8 +69,10 @@ def ways(api, tmp_path, payload_list, url):
         answer = api.post(path, body)
         yield answer.status, str(answer.json.get("rows") or answer.json.get("payload_url"))
     yield command(tmp_path / "rows.json", file)
-    yield page({"file": SimpleUploadedFile("rows.json", file.encode())})
-    yield page({"payload_type": "Gain", "payload_url": url, "checksum": "", "size": "", "since": "5", "until": ""})
+    yield page("file", {"file": SimpleUploadedFile("rows.json", file.encode())})
+    yield page(
+        "one", {"payload_type": "Gain", "payload_url": url, "checksum": "", "size": "", "since": "5", "until": ""}
+    )
 
 
 @pytest.mark.parametrize("url", ALLOWED)

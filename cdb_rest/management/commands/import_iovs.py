@@ -14,7 +14,7 @@ from tqdm import tqdm
 
 from cdb_rest.management.access import by_account
 from cdb_rest.management.interruption import interruptible
-from cdb_rest.management.output import ROWS_SHOWN, table
+from cdb_rest.management.output import table
 from cdb_rest.parsing.iov_files import CutFileError, Options, read_iov_rows
 from cdb_rest.rules.access import Origin
 from cdb_rest.rules.errors import CdbError, ConfirmationRequiredError, GlobalTagNotFoundError, PayloadTypeNotFoundError
@@ -26,6 +26,8 @@ from cdb_rest.writes.imports import ImportOptions, import_effects, import_payloa
 
 # The largest file. It takes hours to import.
 MAX_FILE_BYTES = 2**34
+# Lines of a file that a warning names.
+LINES_SHOWN = 40
 COUNTS = ("added", "unchanged", "shortened", "starts later", "split", "replaced", "removed", "gaps")
 HEADER = ("payload type", *COUNTS, "from", "up to")
 
@@ -156,8 +158,8 @@ def _described(error: CdbError) -> str:
 
 def _shown_warning(warning: EffectWarning) -> str:
     """A warning with the numbers of its first rows."""
-    numbers = ", ".join(map(str, warning.rows[:ROWS_SHOWN]))
-    more = ", …" if len(warning.rows) > ROWS_SHOWN else ""
+    numbers = ", ".join(map(str, warning.rows[:LINES_SHOWN]))
+    more = ", …" if len(warning.rows) > LINES_SHOWN else ""
     return f"Warning ({warning.kind}): {warning.payload_type}: {warning.text}{f' Lines: {numbers}{more}.' if numbers else ''}"
 
 
