@@ -5,7 +5,7 @@ never lost: a pixel that contains any part of one says so. Before its first row,
 """
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import ceil
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from django.db import connection
 
 from cdb_rest import named_sql
 from cdb_rest.analysis.contents import ListVersion, window_rows
-from cdb_rest.analysis.difference import Comparison, spans
+from cdb_rest.analysis.spans import Spans
 from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.exports.export import window_values
 from cdb_rest.rules.intervals import Booleans, Integers, Intervals, Moments
@@ -153,13 +153,13 @@ def _edges(axis: Axis, moments: AnyMoments) -> Integers:
     return np.ceil(axis.positions(moments)[1]).astype(np.int64)
 
 
-def differing(comparison: Comparison, axis: Axis) -> str:
-    """For each pixel one character: 1 if the payloads differ anywhere in it, otherwise 0. Raises `django.db.Error`.
+def differing(items: Iterable[Spans], axis: Axis) -> str:
+    """For each pixel one character: 1 if the payloads differ anywhere in it, otherwise 0.
 
-    The comparison must be limited to the window of the axis.
+    The intervals must be in the window of the axis; only the last one may be longer.
     """
     found = np.zeros(axis.width, np.bool_)
-    for item in spans(comparison):
+    for item in items:
         firsts = _pixels(axis, item.since)
         found |= _covered(axis.width, firsts, np.maximum(_edges(axis, item.until), firsts + 1))
     return (found.astype(np.uint8) + ord("0")).tobytes().decode()

@@ -4,10 +4,12 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import orjson
 
 from cdb_rest.analysis.contents import Lists, interval_between
-from cdb_rest.analysis.difference import Comparison, TypeSummary, difference_lines, summaries
+from cdb_rest.analysis.difference import Comparison, difference_lines, spans, summary_of
+from cdb_rest.analysis.spans import Spans
 from cdb_rest.rules.moment import AFTER_ALL, Interval
 from cdb_web.axis import Axis
 from cdb_web.lanes import EVERYTHING, Lane, differing, extent, lane, with_space
@@ -46,26 +48,28 @@ def net_effect(comparison: Comparison) -> dict[str, object]:
 
     Needs a snapshot or a transaction. Raises `django.db.Error`.
     """
-    found = [one for batch in summaries(comparison) for one in batch]
-    effects = [_effect(comparison, one) for one in found[:MAX_TYPES]]
-    return {"net_effects": effects, "more_effects": found[MAX_TYPES:]}
+    found = [item for item in spans(comparison, each_pair=True) if len(item.since.majors)]
+    effects = [_effect(comparison, item) for item in found[:MAX_TYPES]]
+    return {"net_effects": effects, "more_effects": [summary_of(item) for item in found[MAX_TYPES:]]}
 
 
-def _effect(comparison: Comparison, summary: TypeSummary) -> TypeEffect:
+def _effect(comparison: Comparison, item: Spans) -> TypeEffect:
     """The effect on a payload type, drawn around the interval in which it differs."""
-    name, interval = summary.payload_type, interval_between(summary.first[0], summary.last[1])
+    name, count, first, last = summary_of(item)
+    interval = interval_between(first[0], last[1])
+    [end_of_rows] = item.until.at(np.array([min(count, MAX_ROWS) - 1])).listed()
     comparison = replace(comparison, a=comparison.a.only([name]), b=comparison.b.only([name]))
     lists = [side.lists.get(name, ()) for side in (comparison.a, comparison.b)]
     axis = Axis.of(_window(interval, *lists), WIDTH)
     before, after = (lane(side[0], axis) if side else NO_LANE for side in lists)
-    marks = differing(replace(comparison, window=axis.window), axis)
+    marks = differing([item], axis)
     removed, added = (
         "".join("0" if state in "go" else mark for mark, state in zip(marks, side.states, strict=True))
         for side in (before, after)
     )
-    rows, _ = first_differences(comparison, MAX_ROWS)
+    rows, _ = first_differences(replace(comparison, window=Interval(interval.start, end_of_rows)), MAX_ROWS)
     labels = json.dumps(axis.labels())
-    return TypeEffect(name, summary.differences, rows, interval, before, after, removed, added, labels)
+    return TypeEffect(name, count, rows, interval, before, after, removed, added, labels)
 
 
 def _window(interval: Interval, before: Lists, after: Lists) -> Interval:

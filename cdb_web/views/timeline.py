@@ -9,7 +9,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 
 from cdb_rest.analysis.contents import Contents, ListVersion
-from cdb_rest.analysis.difference import Scope
+from cdb_rest.analysis.difference import Scope, spans
 from cdb_rest.exports.export import Selection, find_source
 from cdb_rest.rules.errors import InvalidInputError, invalid_field, quoted
 from cdb_rest.rules.moment import AFTER_ALL, OPEN, Interval, Moment
@@ -83,7 +83,7 @@ def _difference(query: QueryDict, name: str, payload_type: str, axis: Axis) -> d
     if against is None:
         return {}
     tags = [(name, against)], [(name, inputs.revision(query))]
-    return {"differs": differing(Scope(*tags, [payload_type], axis.window).read(), axis)}
+    return {"differs": differing(spans(Scope(*tags, [payload_type], axis.window).read()), axis)}
 
 
 @page
