@@ -56,7 +56,6 @@ LOST_RACES = {errorcodes.SERIALIZATION_FAILURE, errorcodes.DEADLOCK_DETECTED, er
 # SQLSTATE classes: connection exception, insufficient resources, operator intervention (shutdown, cancelled statement),
 # system error (I/O).
 UNAVAILABLE_CLASSES = {"08", "53", "57", "58"}
-TIMED_OUT = {errorcodes.LOCK_NOT_AVAILABLE, errorcodes.IDLE_IN_TRANSACTION_SESSION_TIMEOUT}
 
 
 def translate(error: Error) -> Exception:
@@ -84,7 +83,11 @@ def translate(error: Error) -> Exception:
         return _unavailable(
             error, "The database server is not the primary any more; nothing was stored. Try again later."
         )
-    if code and (code[:2] in UNAVAILABLE_CLASSES or code in TIMED_OUT):
+    if code == errorcodes.LOCK_NOT_AVAILABLE:
+        return _unavailable(
+            error, "Another write or preview of the same objects is in progress; nothing was stored. Try again later."
+        )
+    if code and (code[:2] in UNAVAILABLE_CLASSES or code == errorcodes.IDLE_IN_TRANSACTION_SESSION_TIMEOUT):
         return _unavailable(error, "The database did not answer in time; try again later.")
     return error
 

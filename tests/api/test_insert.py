@@ -145,3 +145,15 @@ def test_an_answer_that_is_too_old_is_given_no_more(api, empty_tag, settings):
     IdempotencyRecord.objects.update(created=timezone.now() - timedelta(hours=settings.CDB_IDEMPOTENCY_HOURS + 1))
     second = api.post(PATH, body(payload_url="other"), **key).ok()
     assert second["revisions"] == {"tag": 2} and second != first
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_writer_that_waits_too_long_is_told_why(api, empty_tag, second_connection, settings):
+    settings.CDB_LOCK_TIMEOUT_SECONDS = 1
+    with second_connection.cursor() as cursor:
+        # As a long import does, or the preview of one.
+        cursor.execute('BEGIN; SELECT FROM "GlobalTag" FOR UPDATE')
+        found = api.post(PATH, body()).error(504, "database_unavailable")
+        cursor.execute("ROLLBACK")
+    assert "Another write or preview" in found["detail"]
+    api.post(PATH, body()).ok()
