@@ -4,7 +4,6 @@ Only the rows of the window are read. For each pixel, a browser gets a character
 never lost: a pixel that contains any part of one says so. Before its first row, a list has no gaps.
 """
 
-import io
 from collections.abc import Iterable, Sequence
 from math import ceil
 from typing import NamedTuple
@@ -12,15 +11,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 from django.conf import settings
-from django.db import connection
 
 from cdb_rest import named_sql
 from cdb_rest.analysis.contents import ListVersion, window_rows
-from cdb_rest.analysis.spans import Spans
+from cdb_rest.analysis.spans import Spans, read_numbers
 from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.exports.export import window_values
 from cdb_rest.rules.intervals import Booleans, Integers, Intervals, Moments
-from cdb_rest.rules.moment import AFTER_ALL, OPEN, Interval, Mode, Moment
+from cdb_rest.rules.moment import AFTER_ALL, EVERYTHING, OPEN, Interval, Mode, Moment
 from cdb_web.axis import AnyMoments, Axis
 
 ROWS = named_sql.load("lane_rows").replace(
@@ -28,16 +26,6 @@ ROWS = named_sql.load("lane_rows").replace(
 )
 EXTENT = named_sql.load("lane_extent")
 FOLLOWING = named_sql.load("lane_following")
-EVERYTHING = Interval(Moment(0, 0), AFTER_ALL)
-# A row of COPY's binary format: the number of columns, and for each its length and its value. Source: PostgreSQL's manual, COPY.
-HEADER_BYTES, TRAILER_BYTES = 19, 2
-COLUMNS = ("major", "minor", "major_end", "minor_end")
-ROW = np.dtype(
-    [
-        ("count", ">i2"),
-        *((f"{name}{part}", kind) for name in COLUMNS for part, kind in (("_length", ">i4"), ("", ">i8"))),
-    ]
-)
 GAP, PARTLY, VALID, OUTSIDE = b"gpvo"
 BY_END, BY_NEXT = b"en"
 # Numbers of changes from 256 on look the same.
@@ -168,11 +156,7 @@ def differing(items: Iterable[Spans], axis: Axis) -> str:
 def _read(payload_list: ListVersion, window: Interval) -> tuple[Moments, Intervals]:
     """The starts and the intervals of the rows that may be valid in the window, by start."""
     parameters = window_values(window) | {"list": payload_list.id, "version": payload_list.rows_version}
-    output = io.BytesIO()
-    with connection.cursor() as cursor:
-        cursor.cursor.copy_expert(cursor.cursor.mogrify(ROWS, parameters), output)
-    rows = np.frombuffer(output.getbuffer()[HEADER_BYTES:-TRAILER_BYTES], ROW)
-    major, minor, major_end, minor_end = (rows[name].astype(np.int64) for name in COLUMNS)
+    major, minor, major_end, minor_end = read_numbers(ROWS, parameters, 4)
     starts = Moments(major, minor)
     return starts, Intervals.from_wire(starts, Moments(major_end, minor_end), Mode(settings.CDB_IOV_MODE))
 

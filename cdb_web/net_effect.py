@@ -10,9 +10,9 @@ import orjson
 from cdb_rest.analysis.contents import Lists, interval_between
 from cdb_rest.analysis.difference import Comparison, difference_lines, spans, summary_of
 from cdb_rest.analysis.spans import Spans
-from cdb_rest.rules.moment import AFTER_ALL, Interval
+from cdb_rest.rules.moment import AFTER_ALL, EVERYTHING, Interval
 from cdb_web.axis import Axis
-from cdb_web.lanes import EVERYTHING, Lane, differing, extent, lane, with_space
+from cdb_web.lanes import Lane, differing, extent, lane, with_space
 
 WIDTH = 1000
 # Payload types that are drawn and have a table, and rows of a table.

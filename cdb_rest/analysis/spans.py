@@ -5,7 +5,7 @@
 
 import io
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -20,12 +20,8 @@ from cdb_rest.rules.moment import AFTER_ALL, OPEN, Interval, Mode, Moment
 
 COLUMNS = "major_iov, minor_iov, major_iov_end, minor_iov_end, payload_url, checksum"
 ROWS = named_sql.load("keyed_rows").replace("{rows}", window_rows("list.id", "list.version", COLUMNS))
-# A row of COPY's binary format: the number of columns, and for each its length and its value. Source: PostgreSQL's manual, COPY.
+# Sizes in COPY's binary format.
 HEADER_BYTES, TRAILER_BYTES = 19, 2
-NAMES = ("place", "major", "minor", "major_end", "minor_end", "key")
-ROW = np.dtype(
-    [("count", ">i2"), *((f"{name}{part}", kind) for name in NAMES for part, kind in (("_length", ">i4"), ("", ">i8")))]
-)
 Numbers = npt.NDArray[np.uint64]
 Booleans = npt.NDArray[np.bool_]
 Ranks = npt.NDArray[np.int64]
@@ -71,6 +67,19 @@ class Rows(NamedTuple):
     keys: Ranks
 
 
+def read_numbers(statement: str, parameters: Mapping[str, object], columns: int) -> list[npt.NDArray[np.int64]]:
+    """The columns of a COPY … TO STDOUT (FORMAT binary) that are all bigint and not null. Raises `django.db.Error`."""
+    output = io.BytesIO()
+    with connection.wrap_database_errors, connection.cursor() as cursor:
+        cursor.cursor.copy_expert(cursor.cursor.mogrify(statement, parameters), output)
+    # A row is the number of columns, and for each its length and its value. Source: PostgreSQL's manual, COPY.
+    parts = [
+        (f"{part}{place}", kind) for place in range(columns) for part, kind in (("length", ">i4"), ("value", ">i8"))
+    ]
+    rows = np.frombuffer(output.getbuffer()[HEADER_BYTES:-TRAILER_BYTES], np.dtype([("count", ">i2"), *parts]))
+    return [rows[f"value{place}"].astype(np.int64) for place in range(columns)]
+
+
 def read_rows(lists: Sequence[tuple[int, int]], window: Interval, mode: Mode, *, by_checksum: bool) -> Iterator[Rows]:
     """The rows of payload lists, given by their ids and versions. One statement. Raises `django.db.Error`."""
     parameters = window_values(window) | {
@@ -79,11 +88,7 @@ def read_rows(lists: Sequence[tuple[int, int]], window: Interval, mode: Mode, *,
         "by_checksum": by_checksum,
         "seed": secrets.randbits(63),
     }
-    output = io.BytesIO()
-    with connection.wrap_database_errors, connection.cursor() as cursor:
-        cursor.cursor.copy_expert(cursor.cursor.mogrify(ROWS, parameters), output)
-    rows = np.frombuffer(output.getbuffer()[HEADER_BYTES:-TRAILER_BYTES], ROW)
-    place, *numbers, keys = (rows[name].astype(np.int64) for name in NAMES)
+    place, *numbers, keys = read_numbers(ROWS, parameters, 6)
     major, minor, major_end, minor_end = (part.astype(np.uint64) for part in numbers)
     are_open = (major_end == OPEN) & (minor_end == OPEN)
     if mode is Mode.DISCRETE:

@@ -124,3 +124,7 @@ class Interval:
 def window_between(since: Moment | None, until: Moment | None) -> Interval:
     """The interval of a lookup's result; without `since` it begins with time, and without `until` it lasts to the end of time."""
     return Interval(since or Moment(0, 0), until or AFTER_ALL)
+
+
+# All moments.
+EVERYTHING = Interval(Moment(0, 0), AFTER_ALL)

@@ -7,13 +7,12 @@ from typing import TypeVar
 from cdb_rest.analysis.contents import Contents, read_contents
 from cdb_rest.analysis.difference import Comparison
 from cdb_rest.rules.errors import GlobalTagNotFoundError
-from cdb_rest.rules.moment import AFTER_ALL, Interval, Moment
+from cdb_rest.rules.moment import EVERYTHING
 from cdb_rest.writes.locks import lock_global_tag
 from cdb_rest.writes.transactions import roll_back
 
 Result = TypeVar("Result")
 Seen = TypeVar("Seen")
-EVERYTHING = Interval(Moment(0, 0), AFTER_ALL)
 
 
 def preview(tag: str, service: Callable[[], Result], inspect: Callable[[Result, Comparison], Seen]) -> Seen:

@@ -16,10 +16,10 @@ from cdb_rest.models import ChangeAction, GlobalTag, GlobalTagChange, PayloadTyp
 from cdb_rest.rules.access import Role
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import ChangeNotFoundError, GlobalTagNotFoundError, RevisionPrunedError, quoted
+from cdb_rest.rules.moment import EVERYTHING
 from cdb_rest.writes.reverting import revert_global_tag
 from cdb_rest.writes.undoing import INSTEAD, undo_change
 from cdb_web import inputs
-from cdb_web.lanes import EVERYTHING
 from cdb_web.net_effect import net_effect
 from cdb_web.page import form_page, may, page, show, show_query
 from cdb_web.writes import check_confirmed, find_tag, preview_and_store

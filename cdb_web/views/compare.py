@@ -10,8 +10,9 @@ from cdb_rest.analysis.coverage import Selection
 from cdb_rest.analysis.coverage import coverage as coverage_of
 from cdb_rest.analysis.difference import Comparison, Key, Scope, spans, summaries
 from cdb_rest.rules.errors import InvalidInputError
+from cdb_rest.rules.moment import EVERYTHING
 from cdb_web import inputs
-from cdb_web.lanes import EVERYTHING, extent
+from cdb_web.lanes import extent
 from cdb_web.net_effect import first_differences
 from cdb_web.page import newest_names, page, show_query, waiting
 from cdb_web.templatetags.cdb_web import interval_end, moment_text

@@ -14,13 +14,12 @@ from cdb_rest.rules.errors import (
     PayloadListNotFoundError,
     quoted,
 )
-from cdb_rest.rules.moment import END_OF_TIME
+from cdb_rest.rules.moment import END_OF_TIME, EVERYTHING
 from cdb_rest.rules.status import Status
 from cdb_rest.writes.clearing import clear_interval
 from cdb_rest.writes.payload_iovs import attach_payload_iov, delete_payload_iov
 from cdb_rest.writes.payload_lists import attach_payload_list, delete_payload_list
 from cdb_web import inputs
-from cdb_web.lanes import EVERYTHING
 from cdb_web.page import form_page, may, newest_names, page, show, store_or_show
 from cdb_web.writes import WriteService, check_confirmed, find_list, find_tag, origin_of, preview_and_store
 

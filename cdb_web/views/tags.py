@@ -15,10 +15,9 @@ from cdb_rest.history.contents import find_past
 from cdb_rest.models import ChangeAction, GlobalTag, GlobalTagChange, GlobalTagStatus
 from cdb_rest.rules.access import Role
 from cdb_rest.rules.as_of import AsOf
-from cdb_rest.rules.moment import AFTER_ALL, Moment
+from cdb_rest.rules.moment import AFTER_ALL, EVERYTHING, Moment
 from cdb_web import inputs
 from cdb_web.iov_rows import read_rows
-from cdb_web.lanes import EVERYTHING
 from cdb_web.page import may, page, show_query
 from cdb_web.templatetags.cdb_web import moment_text
 from cdb_web.views.timeline import timeline_values

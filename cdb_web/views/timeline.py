@@ -12,12 +12,12 @@ from cdb_rest.analysis.contents import Contents, ListVersion
 from cdb_rest.analysis.difference import Scope, spans
 from cdb_rest.exports.export import Selection, find_source
 from cdb_rest.rules.errors import InvalidInputError, invalid_field, quoted
-from cdb_rest.rules.moment import AFTER_ALL, OPEN, Interval, Moment
+from cdb_rest.rules.moment import AFTER_ALL, EVERYTHING, OPEN, Interval, Moment
 from cdb_web import inputs
 from cdb_web.axis import Axis
 from cdb_web.bulk import bulk
 from cdb_web.iov_rows import read_rows
-from cdb_web.lanes import EVERYTHING, differing, extent, lane, last_end, next_moment, with_space
+from cdb_web.lanes import differing, extent, lane, last_end, next_moment, with_space
 from cdb_web.page import page, show
 from cdb_web.templatetags.cdb_web import end_text, interval_end, moment_text, start_text
 
