@@ -1,7 +1,7 @@
 """Import of the rows of a file into a global tag."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db import transaction
@@ -131,36 +131,57 @@ def import_payload_iovs(
     lists = _lists(tag, types, changes, result)
     total = sum(rows.count for rows in found.values())
     done = 0
-    affected = []
-    for name, rows in found.items():
-        before, is_new = _version(lists[name]), lists[name] in result.new_lists
-        unchanged, is_filled = 0, _is_filled(tag, lists[name], total)
-        for placed, held in _insert(tag, lists[name], name, rows, total, options, changes):
-            unchanged += held
-            done += placed
-            progress(done, total)
-        last = rows.last_end if options.in_order or options.hides_later else rows.last
-        after = before if unchanged == rows.count and not is_new else _present(lists[name])
-        affected.append(
-            Affected(
-                name,
-                None if is_new else before,
-                after,
-                Interval(rows.first, last),
-                added=rows.count - unchanged,
-                unchanged=unchanged,
-                is_filled=is_filled,
-            )
-        )
-    effects = read_effects(affected, has_file=True)
-    effects.creates_tag, effects.new_types = result.effects.creates_tag, result.effects.new_types
-    effects.new_lists = len(result.new_lists)
+
+    def report(count: int) -> None:
+        nonlocal done
+        done += count
+        progress(done, total)
+
+    affected = [
+        _import_type(tag, lists[name], name, rows, total, options, changes, result.new_lists, report)
+        for name, rows in found.items()
+    ]
+    effects = replace(
+        read_effects(affected, has_file=True),
+        creates_tag=result.effects.creates_tag,
+        new_types=result.effects.new_types,
+        new_lists=len(result.new_lists),
+    )
     result.effects = effects
     if not confirmed:
         check_confirmed(effects)
     if not effects.changes_nothing:
         result.revision = changes.record(action, origin).get(tag.name)
     return result
+
+
+def _import_type(
+    tag: GlobalTag,
+    payload_list: PayloadList,
+    payload_type: str,
+    rows: TypeRows,
+    total: int,
+    options: ImportOptions,
+    changes: Changes,
+    new_lists: Sequence[PayloadList],
+    report: Callable[[int], None],
+) -> Affected:
+    """Insert the rows of a type, and say what was affected. `report` gets the numbers of rows that were inserted."""
+    before, is_new = _version(payload_list), payload_list in new_lists
+    unchanged, is_filled = 0, _is_filled(tag, payload_list, total)
+    for placed, held in _insert(tag, payload_list, payload_type, rows, total, options, changes):
+        unchanged += held
+        report(placed)
+    last = rows.last_end if options.in_order or options.hides_later else rows.last
+    return Affected(
+        payload_type,
+        None if is_new else before,
+        before if unchanged == rows.count and not is_new else _present(payload_list),
+        Interval(rows.first, last),
+        added=rows.count - unchanged,
+        unchanged=unchanged,
+        is_filled=is_filled,
+    )
 
 
 def _version(payload_list: PayloadList) -> ListVersion:
