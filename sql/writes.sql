@@ -99,6 +99,33 @@ FROM (
 WHERE iov.id = place.id
 
 
+-- name: lock_positions
+-- Let positions be given by one transaction at a time.
+SELECT pg_advisory_xact_lock(3237998084)
+
+
+-- name: number_changes
+-- Give each change without a position the next one, in the order of their numbers; those with the same number get the same one.
+-- It must be a statement after that of `lock_positions`, so that it sees all positions given before. A tag's changes are numbered
+-- while the tag is locked, so whoever sees one of them also sees the earlier ones. After a failover or a restoration, positions
+-- continue where no lost one can have been (cdb_revision_floor).
+WITH floor AS MATERIALIZED (
+    SELECT greatest((SELECT max(position) FROM "GlobalTagChange"), cdb_revision_floor() - 1) AS position
+),
+new AS (
+    SELECT id, dense_rank() OVER (ORDER BY number) AS place FROM "GlobalTagChange" WHERE position IS NULL
+)
+UPDATE "GlobalTagChange" AS change SET position = floor.position + new.place
+FROM new, floor
+WHERE change.id = new.id
+
+
+-- name: lock_requester
+-- Let the requests of one person be made one after the other, until the transaction ends.
+-- Parameters: requester text.
+SELECT pg_advisory_xact_lock(hashtextextended(%(requester)s, 3237998083))
+
+
 -- name: next_payload_iov_ids
 -- Reserve ids for new payload IOVs.
 -- Parameters: count integer: how many.

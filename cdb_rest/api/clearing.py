@@ -19,14 +19,12 @@ from cdb_rest.rules.names import COMMENT_LENGTH, NAME_LENGTH
 from cdb_rest.writes.clearing import clear_interval
 
 
-class ClearInput(Input):
-    """The interval of a payload type in a global tag that is to have no payload; `reason` is for the change log."""
+class IntervalInput(Input):
+    """The interval in which a payload type is to have no payload."""
 
-    global_tag = TextField(max_length=NAME_LENGTH)
     payload_type = TextField(max_length=NAME_LENGTH)
     since = MomentField()
     until = UntilField()
-    reason = TextField(max_length=COMMENT_LENGTH)
 
     def validate(self, attributes: dict[str, Any]) -> dict[str, Any]:
         """Replace `since` and `until` by `interval`."""
@@ -35,6 +33,13 @@ class ClearInput(Input):
             raise serializers.ValidationError({"until": 'until must be a moment or "open".'})
         end = END_OF_TIME if until == "open" else until
         return attributes | {"interval": Interval.from_wire(since, end, Mode(settings.CDB_IOV_MODE))}
+
+
+class ClearInput(IntervalInput):
+    """The interval, and the global tag; `reason` is for the change log."""
+
+    global_tag = TextField(max_length=NAME_LENGTH)
+    reason = TextField(max_length=COMMENT_LENGTH)
 
 
 class ClearingResult(CutsDocument):

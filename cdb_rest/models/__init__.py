@@ -11,6 +11,8 @@ from cdb_rest.models.history import DeletedGlobalTag, PayloadIOVHistory, Payload
 from cdb_rest.models.internal import DatabaseProperty, IdempotencyRecord, Restoration
 from cdb_rest.models.payload_iov import PAYLOAD_COLUMNS, ListedPayloadIOV, PayloadIOV
 from cdb_rest.models.payload_list import PayloadList, PayloadType
+from cdb_rest.models.request import ChangeRequest, RequestComment, RequestKind, RequestState
+from cdb_rest.models.subscription import Subscription
 
 __all__ = [
     "PAYLOAD_COLUMNS",
@@ -21,6 +23,7 @@ __all__ = [
     "Adoption",
     "ApiToken",
     "ChangeAction",
+    "ChangeRequest",
     "DatabaseProperty",
     "DeletedGlobalTag",
     "GlobalTag",
@@ -35,7 +38,11 @@ __all__ = [
     "PayloadListVersion",
     "PayloadType",
     "PayloadTypeChange",
+    "RequestComment",
+    "RequestKind",
+    "RequestState",
     "Restoration",
     "RevokedToken",
     "RuleKind",
+    "Subscription",
 ]

@@ -1,6 +1,7 @@
 """The change log of global tags."""
 
 from django.db import models
+from django.db.models import Q
 from django.db.models.functions import Now
 
 from cdb_rest.rules.names import COMMENT_LENGTH, NAME_LENGTH, TEXT_LENGTH
@@ -41,8 +42,12 @@ class GlobalTagChange(models.Model):
     change can be requested: it has not been pruned.
     `payload_iovs_before` and `payload_iovs_after` are the numbers of IOVs that the change removed and added.
 
+    `position` is the place in the order in which programs read the changes of all tags, null until it is given. Changes by one
+    write have the same one. It is given after the commit, so that no change comes before one that was already read.
+
     `source` is, for a clone, the copied tag and its revision, for a scenario its name, layout and seed, for an adoption the
     source with its snapshot and the decisions, and for another description the author and the description `before` and `after`.
+    A change by an accepted request also has the `request` and who has `requested` it.
     """
 
     number = models.BigIntegerField()
@@ -58,6 +63,7 @@ class GlobalTagChange(models.Model):
     payload_iovs_before = models.BigIntegerField()
     payload_iovs_after = models.BigIntegerField()
     source = models.JSONField(null=True)
+    position = models.BigIntegerField(null=True, editable=False)
 
     class Meta:
         db_table = "GlobalTagChange"
@@ -67,6 +73,8 @@ class GlobalTagChange(models.Model):
         indexes = [
             models.Index(fields=["global_tag", "created"], name="global_tag_change_created"),
             models.Index(fields=["number"], name="global_tag_change_number"),
+            models.Index(fields=["position"], name="global_tag_change_position"),
+            models.Index(fields=["number"], name="global_tag_change_new", condition=Q(position=None)),
         ]
 
     def __str__(self) -> str:

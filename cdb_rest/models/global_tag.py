@@ -80,6 +80,8 @@ class GlobalTag(models.Model):
     # start after the major number `largest_major`.
     closed_until = models.DecimalField(max_digits=38, decimal_places=19, null=True)
     largest_major = models.BigIntegerField(null=True)
+    # Whether an accepted request may change the tag although it is locked.
+    accepts_requests = models.BooleanField(default=False, db_default=False)
 
     objects = GlobalTagQuerySet.as_manager()
 

@@ -171,6 +171,12 @@ class Principal:
             return self.name.partition(" (")[0]
         return self.name if self.method else ""
 
+    def require_known(self) -> str:
+        """The identity of a person or program. Raises `AuthenticationRequiredError` for all others, also for a network."""
+        if self.method in ("", "network"):
+            raise AuthenticationRequiredError(f"This needs a login or a token, and {self.lacks}.")
+        return self.identity
+
     def permission(self, role: Role, tag: Object = None, payload_type: Object = None) -> Permission | None:
         """The first permission that gives the role for this tag and payload type; None if there is none."""
         if self.may_everything:
@@ -214,12 +220,15 @@ SYSTEM = Principal(may_everything=True)
 class Origin:
     """The actor of a change, the actor's comment, and the principal, whose permissions the services check.
 
-    The actor is the principal's name, a client's address, or a command's name. Commands may do everything.
+    The actor is the principal's name, a client's address, or a command's name. Commands may do everything. For a write by an
+    accepted request, `request` is its number, and `requested_by` who made it.
     """
 
     actor: str = ""
     comment: str = ""
     principal: Principal = SYSTEM
+    request: int | None = None
+    requested_by: str = ""
 
 
 # The origin of changes by commands and tests, which may do everything.

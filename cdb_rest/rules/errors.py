@@ -229,6 +229,20 @@ class PinnedWriteError(CdbError, status=405, code="pinned_address"):
     """The address is pinned to a state of a global tag, so it is only for reads."""
 
 
+class RequestNotFoundError(NotFoundError, status=404, code="request_not_found"):
+    """No request has this number."""
+
+    kind = "request"
+
+
+class RequestClosedError(CdbError, status=409, code="request_closed"):
+    """The request was accepted, rejected or withdrawn already. The message says by whom."""
+
+
+class TooManyOpenRequestsError(CdbError, status=409, code="too_many_open_requests"):
+    """The person has as many open requests as one may have; withdraw one, or wait until one is decided."""
+
+
 class KeyReusedError(CdbError, status=409, code="idempotency_key_reused"):
     """The idempotency key was used with another request; each new request needs a new key."""
 

@@ -31,13 +31,13 @@ NAME_RULE = (
 # The fixed segments of the paths in `cdb_rest.routes.ROUTES`.
 PATH_WORDS = frozenset(
     (
-        "affected", "attach", "bulk", "bulk_piov", "by-name", "change-status", "changes", "clear", "clone",
-        "cloneGlobalTag", "coverage", "delete", "deleteGlobalTag", "deleteGlobalTagStatus", "deletePayloadIOV",
+        "accept", "affected", "attach", "bulk", "bulk_piov", "by-name", "change-status", "changes", "clear", "clone",
+        "cloneGlobalTag", "comments", "coverage", "delete", "deleteGlobalTag", "deleteGlobalTagStatus", "deletePayloadIOV",
         "deletePayloadList", "deletePayloadType", "description", "diff", "explain", "export", "global-tags", "globalTag",
         "globalTags", "gt", "gtPayloadLists", "gt_change_status", "gtstatus", "import", "insert", "limits", "payload-iovs",
         "payload-lists", "payload-types", "payloadiovs", "payloadiovs_orm_max", "payloadiovs_orm_orderby",
-        "payloadiovsrange", "piov", "piov_attach", "pl", "pl_attach", "pt", "query", "range", "revert", "settings",
-        "starts", "statuses", "undo", "user_settings", "uses", "whoami",
+        "payloadiovsrange", "piov", "piov_attach", "pl", "pl_attach", "pt", "query", "range", "reject", "requests",
+        "revert", "settings", "starts", "statuses", "undo", "user_settings", "uses", "whoami", "withdraw",
     )
 )  # fmt: skip
 

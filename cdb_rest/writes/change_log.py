@@ -73,6 +73,9 @@ class Changes:
         if not ids and not self._lists:
             return {}
         parts = [self._tags[tag_id] for tag_id in ids]
+        if origin.request is not None:
+            for part in parts:
+                part.source = (part.source or {}) | {"request": origin.request, "requested_by": origin.requested_by}
         with connection.cursor() as cursor:
             if len(ids) > 1:
                 cursor.execute(LOCK_REVISIONS, {"tag_ids": ids})
