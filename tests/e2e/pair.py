@@ -6,6 +6,7 @@ from pathlib import Path
 
 from cdb.embedded.server import EmbeddedPostgres
 from loadtests.harness import Database
+from loadtests.service import becomes_true
 from tests.e2e.standby import CONNECTIONS, Standby
 from tests.postgres import FAST
 
@@ -48,3 +49,5 @@ class ServerPair:
         database = Database(self.first.url)
         for statement in ("ALTER SYSTEM SET default_transaction_read_only = on", "SELECT pg_reload_conf()"):
             database.run(statement)
+        # A session begun after the reload shows that the server has told all earlier sessions.
+        assert becomes_true(lambda: database.value("SHOW default_transaction_read_only") == "on", 30)
