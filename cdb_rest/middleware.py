@@ -10,7 +10,7 @@ from django.db import connection
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.urls import ResolverMatch, resolve
 
-from cdb_rest.access.authentication import permissions_of_session
+from cdb_rest.access.authentication import is_feed, permissions_of_session
 from cdb_rest.api.base.authorization import REFUSED
 from cdb_rest.api.base.errors import error_response, handle
 from cdb_rest.api.base.views import check_names
@@ -58,6 +58,9 @@ class EdgeMiddleware:
             response = error_response(
                 412, "precondition_failed", "The condition in If-Match or If-Unmodified-Since does not hold."
             )
+        if response.status_code == 401 and is_feed(request.META):
+            # First, because feed readers may look at no other.
+            response["WWW-Authenticate"] = f'Basic realm="cdb", charset="UTF-8", {response["WWW-Authenticate"]}'
         response.headers.setdefault("Cache-Control", "no-store")
         if response.status_code == 304:
             # Django would set 0, which a cache could take for the length of its stored response.

@@ -211,6 +211,7 @@ ROUTES = (
     Route("insertions.PayloadIOVInsertView", ("payload-iovs/insert",), writes=Role.CONTRIBUTOR),
     Route("insertions.PayloadIOVBulkView", ("bulk_piov", "payload-iovs/bulk"), writes=Role.CONTRIBUTOR),
     Route("imports.GlobalTagImportView", ("global-tags/<str:name>/import",), writes=Role.CONTRIBUTOR),
+    Route("feed.ChangeFeedView", ("changes",), queries={"": 9, "after=now": 2, "after=1&limit=1": 4}),
     Route("changes.ChangeListView", ("global-tags/<str:name>/changes",), queries={"": 6}),
     Route("changes.ChangeView", ("global-tags/<str:name>/changes/<str:revision>",), pool=Pool.HEAVY, queries={"": 8}),
     Route("reverting.ChangeUndoView", ("global-tags/<str:name>/changes/<str:revision>/undo",), writes=Role.CONTRIBUTOR),

@@ -105,7 +105,8 @@ SELECT pg_advisory_xact_lock(3237998084)
 
 
 -- name: number_changes
--- Give each change without a position the next one, in the order of their numbers; those with the same number get the same one.
+-- Give changes without a position the next one, in the order of their numbers; those with the same number get the same one.
+-- Parameters: most integer: how many changes at most, besides further ones with the last number.
 -- It must be a statement after that of `lock_positions`, so that it sees all positions given before. A tag's changes are numbered
 -- while the tag is locked, so whoever sees one of them also sees the earlier ones. After a failover or a restoration, positions
 -- continue where no lost one can have been (cdb_revision_floor).
@@ -113,7 +114,12 @@ WITH floor AS MATERIALIZED (
     SELECT greatest((SELECT max(position) FROM "GlobalTagChange"), cdb_revision_floor() - 1) AS position
 ),
 new AS (
-    SELECT id, dense_rank() OVER (ORDER BY number) AS place FROM "GlobalTagChange" WHERE position IS NULL
+    SELECT id, dense_rank() OVER (ORDER BY number) AS place FROM "GlobalTagChange"
+    WHERE position IS NULL AND number <= (
+        SELECT max(number) FROM (
+            SELECT number FROM "GlobalTagChange" WHERE position IS NULL ORDER BY number LIMIT %(most)s
+        ) AS first
+    )
 )
 UPDATE "GlobalTagChange" AS change SET position = floor.position + new.place
 FROM new, floor

@@ -1,7 +1,9 @@
 """Authentication: the principal of a request, from its token, its session, its proxy's user or its network."""
 
 import re
+from base64 import b64decode
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from http.cookies import CookieError, SimpleCookie
 from importlib import import_module
@@ -25,6 +27,8 @@ MAX_TOKEN_LENGTH = 8000
 SESSION = "session"
 # The schemes that a message may show.
 SCHEME = re.compile("[A-Za-z-]{1,12}")
+# The paths of feeds, whose readers know no other scheme than Basic.
+FEED = re.compile("/(tags/[^/]+/)?history[.]atom/?")
 # Whether tokens were valid at their last verification. The limit on invalid tokens does not apply to those that were, because
 # many clients can have the same address.
 _valid = cache("valid tokens", 600)
@@ -68,10 +72,8 @@ def _identify(environ: Mapping[str, Any]) -> Principal | None:
 
 
 def _by_token(environ: Mapping[str, Any]) -> Principal | None:
-    scheme, _, token = environ.get("HTTP_AUTHORIZATION", "").partition(" ")
-    token = token.strip()
-    # Other schemes, such as Basic, are for a proxy that passes the header on.
-    if scheme.lower() != "bearer":
+    token = _token(environ)
+    if token is None:
         return None
     client, digest = memory.client_at(address_of(environ)), digest_of(token)
     was_valid = _valid.get(digest)
@@ -88,9 +90,33 @@ def _by_token(environ: Mapping[str, Any]) -> Principal | None:
     return principal
 
 
+def _token(environ: Mapping[str, Any]) -> str | None:
+    """The token of the scheme Bearer; for a feed also a token of this service as the password of the scheme Basic. Else None.
+
+    Basic elsewhere, and other schemes, are for a proxy that passes the header on.
+    """
+    header: str = environ.get("HTTP_AUTHORIZATION", "")
+    scheme, _, text = header.partition(" ")
+    text = text.strip()
+    if scheme.lower() == "bearer":
+        return text
+    if scheme.lower() == "basic" and is_feed(environ):
+        with suppress(ValueError):
+            password = b64decode(text, validate=True).decode().partition(":")[2]
+            return password if password.startswith(PREFIX) else None
+    return None
+
+
+def is_feed(environ: Mapping[str, Any]) -> bool:
+    """Whether a request reads an Atom feed, and so may have a token as the password of the scheme Basic."""
+    return environ["REQUEST_METHOD"] in ("GET", "HEAD") and FEED.fullmatch(environ["PATH_INFO"]) is not None
+
+
 def _lack(environ: Mapping[str, Any]) -> str:
     """What is wrong with the Authorization header of a request without a token. A header that may be a secret is not shown."""
     header = environ.get("HTTP_AUTHORIZATION", "").strip()
+    if is_feed(environ):
+        return "the request has no token; send one as the password of the scheme Basic"
     if not header:
         return "the request has no header Authorization; send Authorization: Bearer <token>"
     scheme, separator, _ = header.partition(" ")

@@ -211,6 +211,12 @@ def not_modified(headers: Mapping[str, str]) -> HttpResponse:
     return response
 
 
+def unchanged(request: HttpRequest, etag: str) -> HttpResponse | None:
+    """A 304 response if `If-None-Match` of a GET or HEAD has this ETag, which is in quotes; else None."""
+    found = get_conditional_response(request, etag)
+    return not_modified({"ETag": etag}) if found is not None and found.status_code == 304 else None
+
+
 def _max_ages() -> tuple[int, int, int]:
     """The max-age, in seconds, of responses for frozen, unlocked and other tags, in this order."""
     return (

@@ -9,6 +9,8 @@ from cdb_rest.writes.transactions import write
 
 LOCK = named_sql.load("lock_positions")
 NUMBER = named_sql.load("number_changes")
+# One statement of a request may take some seconds only, and a service that is upgraded may have millions of changes.
+NUMBERED_AT_ONCE = 10_000
 
 
 def number_changes() -> int:
@@ -18,13 +20,16 @@ def number_changes() -> int:
     errors of `write`.
     """
     if GlobalTagChange.objects.filter(position=None).exists():
-        _number()
+        while _number() >= NUMBERED_AT_ONCE:
+            pass
     newest: int | None = GlobalTagChange.objects.aggregate(Max("position"))["position__max"]
     return newest or 0
 
 
 @write
-def _number() -> None:
+def _number() -> int:
     with connection.cursor() as cursor:
         cursor.execute(LOCK)
-        cursor.execute(NUMBER)
+        cursor.execute(NUMBER, {"most": NUMBERED_AT_ONCE})
+        numbered: int = cursor.rowcount
+    return numbered

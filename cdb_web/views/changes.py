@@ -26,6 +26,7 @@ from cdb_web.writes import check_confirmed, find_tag, preview_and_store
 
 PAGE_SIZE = 50
 FILTERS = ("action", "payload_type", "actor", "since", "until", "search")
+ALL_CHANGES = GlobalTagChange.objects.order_by("-number", "-id")
 # Changes that made or deleted a whole tag, which has no state before or after.
 WHOLE = (ChangeAction.CREATE, ChangeAction.CLONE, ChangeAction.SEED, ChangeAction.ADOPT, ChangeAction.DELETE)
 
@@ -33,18 +34,22 @@ WHOLE = (ChangeAction.CREATE, ChangeAction.CLONE, ChangeAction.SEED, ChangeActio
 @page
 def history(request: HttpRequest, name: str) -> HttpResponse:
     """The changes of a tag, newest first, page by page; two of them can be compared."""
+    return _list(request, "history.html", changes_of(name), {"name": name})
+
+
+def changes_of(name: str) -> QuerySet[GlobalTagChange]:
+    """The changes of a tag, newest first. Raises `GlobalTagNotFoundError` if there was no tag of this name."""
     changes = GlobalTagChange.objects.filter(global_tag=name).order_by("-revision")
     if not changes.exists() and not GlobalTag.objects.filter(name=name).exists():
         raise GlobalTagNotFoundError(name)
-    return _list(request, "history.html", changes, {"name": name})
+    return changes
 
 
 @page
 def log(request: HttpRequest) -> HttpResponse:
     """The changes of all tags, newest first, page by page."""
-    changes = GlobalTagChange.objects.order_by("-number", "-id")
     tag = inputs.text(request.GET, "tag")
-    return _list(request, "log.html", changes.filter(global_tag=tag) if tag else changes, {"tag": tag})
+    return _list(request, "log.html", ALL_CHANGES.filter(global_tag=tag) if tag else ALL_CHANGES.all(), {"tag": tag})
 
 
 def _list(

@@ -37,6 +37,11 @@ class Backed:
         """The change log of the tag, the newest change first."""
         return self.client.get("global-tags/tiny/changes")["results"]
 
+    def follow(self, cursor):
+        """The actions after a cursor of `changes`, the next cursor, and whether changes were lost."""
+        found = self.client.get(f"changes?after={cursor}")
+        return [change["action"] for change in found["changes"]], found["cursor"], found["lost"]
+
     def manage(self, command, *options):
         done = self.service.manage(command, str(self.file), *options)
         assert done.returncode == 0, done.stderr
@@ -72,7 +77,7 @@ def conditional(backed, header, value):
 
 def test_errors_lose_nothing_and_after_an_older_backup_is_restored_no_validator_is_used_again(backed, new_directory):
     backed.write("A")
-    kept = validators(backed)
+    kept, kept_cursor = validators(backed), backed.follow("now")[1]
     assert "made and read back" in backed.manage("backup")
     assert backed.file.stat().st_mode & 0o777 == 0o600
     # Each error is one line and loses nothing.
@@ -85,6 +90,8 @@ def test_errors_lose_nothing_and_after_an_older_backup_is_restored_no_validator_
     lost, lost_revision = validators(backed), backed.changes()[0]["revision"]
     assert lost != kept
     assert backed.client.call("PUT", "gt_change_status/tiny/frozen")[0] == 200
+    actions, lost_cursor, _ = backed.follow(kept_cursor)
+    assert actions == ["insert", "status"]
     assert backed.service.stop() == 0
 
     assert "has content; with --replace" in backed.refused("restore")
@@ -105,6 +112,10 @@ def test_errors_lose_nothing_and_after_an_older_backup_is_restored_no_validator_
         assert conditional(backed, "If-None-Match", old[0]) == conditional(backed, "If-Modified-Since", old[1]) == 200
     assert conditional(backed, "If-None-Match", etag) == conditional(backed, "If-Modified-Since", modified) == 304
     assert [change["action"] for change in backed.changes()][:2] == ["insert", "restore"]
+    actions, cursor, lost = backed.follow(kept_cursor)
+    assert (actions, lost) == (["restore", "insert"], False)
+    assert backed.follow(lost_cursor) == (actions, cursor, True)
+    assert backed.follow(cursor) == ([], cursor, False)
 
     # Caches may keep responses for the frozen tag that was lost, so other content can be frozen under another name only.
     status, answer = backed.client.call("PUT", "gt_change_status/tiny/frozen")

@@ -51,6 +51,12 @@ def revisions(service):
     return {tag["name"]: tag["revision"] for tag in JobClient(service.port).get("globalTags")}
 
 
+def follow(service, cursor):
+    """What changes after a cursor of `changes`, and whether the cursor is lost; and the next cursor."""
+    page = JobClient(service.port).get(f"changes?after={cursor}")
+    return [(one["global_tag"], one["action"]) for one in page["changes"]], page["lost"], page["cursor"]
+
+
 def targets(tag, revision):
     """Requests for the frozen tag and for the revision of the tag fresh."""
     past = LOOKUP.format("fresh")
@@ -83,6 +89,7 @@ def test_what_an_asynchronous_failover_loses_is_in_no_cache_and_its_revisions_ar
         eventually(lambda target=target: ("immutable" in permission(here, target), target), (True, target))
     answers = [ask(here, "GET", target)[2] for target in kept]
     first = insert(here, 2, **{"Idempotency-Key": "kept"})
+    kept_cursor = follow(here, "now")[2]
     failing_over.standby.wait_until_caught_up()
 
     failing_over.standby.cut_off()
@@ -98,6 +105,8 @@ def test_what_an_asynchronous_failover_loses_is_in_no_cache_and_its_revisions_ar
     _, known, _ = ask(here, "GET", lost[0])
     assert ask(here, "GET", lost[0], **{"If-None-Match": known["ETag"]})[0] == 304
     before = revisions(here)
+    seen, _, lost_cursor = follow(here, kept_cursor)
+    assert seen == [("fresh", "insert"), *(("lost", action) for action in ("create", "insert", "status"))]
 
     failing_over.kill_primary()
     failing_over.standby.promote()
@@ -106,6 +115,10 @@ def test_what_an_asynchronous_failover_loses_is_in_no_cache_and_its_revisions_ar
         written = list(pool.map(lambda tag: insert(there, 4, tag), TAGS))
     assert [status for status, _ in written] == [200] * len(TAGS), written
     after = revisions(there)
+    for cursor in (kept_cursor, lost_cursor):
+        seen, is_lost, newest = follow(there, cursor)
+        assert (sorted(seen), is_lost) == ([(tag, "insert") for tag in TAGS], cursor == lost_cursor)
+        assert int(newest) > int(lost_cursor) and not follow(here, newest)[1]
     assert all(after[tag] > max(before.values()) for tag in TAGS)
     assert {tag: after[tag] for tag in after.keys() - set(TAGS)} == {tag: before[tag] for tag in ("tiny", "kept")}
     statement = """SELECT array_agg(first_revision > 1 ORDER BY id) FROM "Restoration" """
