@@ -103,6 +103,15 @@ class Client:
         """Who the service takes the user for, and what this user may do."""
         return cast(Item, self.transport.get("whoami", identifies=True).json())
 
+    def changes(self, after: str = "0", *, limit: int = 100) -> Item:
+        """The changes of all tags by the next `limit` writes after a cursor; `"now"` is the cursor of the present.
+
+        `cursor` is the next `after`. If there is not `more`, wait for some seconds. `lost` says that the service has lost changes
+        up to this cursor.
+        """
+        query = [("after", after), ("limit", str(limit))]
+        return cast(Item, self.transport.get("changes", query, about="changes").json())
+
     def uses(
         self, *, url: str | None = None, prefix: str | None = None, checksum: str | None = None, removed: bool = False
     ) -> list[Item]:

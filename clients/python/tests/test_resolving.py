@@ -228,6 +228,10 @@ def test_tables_and_analysis(api, client, tmp_path):
     reasons = {one["payload_type"]: one["reason"] for one in tag.explain(5) if one["global_tag"] == base}
     assert reasons == {"Gain": "ended", "Noise": "valid"}
     assert {use["global_tag"] for use in client.uses(url="c")} == {patch}
+    cursor = client.changes("now")["cursor"]
+    added = api.make_tag([])
+    page = client.changes(cursor)
+    assert page["changes"][0]["global_tag"] == added and client.changes(page["cursor"])["changes"] == []
     with pytest.raises(InputError):
         client.uses()
     file = tmp_path / "export.csv"
