@@ -184,12 +184,13 @@ class GlobalTagImportView(StrictView):
                 confirmed=dry_run or flags["confirm"],
                 origin=origin,
             )
-            return _document(found, dry_run=dry_run)
+            return import_document(found, dry_run=dry_run)
 
         return respond_to_write(request, insert)
 
 
-def _document(found: ImportResult, *, dry_run: bool) -> dict[str, Any]:
+def import_document(found: ImportResult, *, dry_run: bool) -> dict[str, Any]:
+    """The response to an import."""
     effects = found.effects
     added, unchanged, replaced, removed = (
         sum(getattr(item, name) for item in effects.types) for name in ("added", "unchanged", "replaced", "removed")

@@ -135,17 +135,19 @@ def _effect_of(proposal: Proposal) -> list[dict[str, Any]]:
 
 def effect_document(comparison: Comparison) -> list[dict[str, Any]]:
     """The number of differences of each payload type that differs, and the interval from the first to the last one."""
-    found = [summary_of(item) for item in spans(comparison, each_pair=True) if len(item.since.majors)]
-    mode = Mode(settings.CDB_IOV_MODE)
-    return [
-        {
-            "payload_type": item.payload_type,
-            "differences": item.differences,
-            "since": list(interval_between(item.first[0], item.last[1]).on_wire(mode)[0]),
-            "until": list(interval_between(item.first[0], item.last[1]).on_wire(mode)[1]),
-        }
-        for item in found
-    ]
+    found: list[dict[str, Any]] = []
+    for item in (summary_of(item) for item in spans(comparison, each_pair=True) if len(item.since.majors)):
+        interval = interval_between(item.first[0], item.last[1])
+        since, until = interval.on_wire(Mode(settings.CDB_IOV_MODE))
+        found.append(
+            {
+                "payload_type": item.payload_type,
+                "differences": item.differences,
+                "since": list(since),
+                "until": "open" if interval.is_open else list(until),
+            }
+        )
+    return found
 
 
 @write
