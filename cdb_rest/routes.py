@@ -217,7 +217,7 @@ ROUTES = (
     Route(
         "requests.ChangeRequestListView", ("requests",), queries={"": 5, "state=open&search=why": 5}, writes=Role.READER,
     ),
-    Route("requests.ChangeRequestView", ("requests/<str:number>",), queries={"": 6}),
+    Route("requests.ChangeRequestView", ("requests/<str:number>",), queries={"": 3}),
     Route("requests.ChangeRequestAcceptView", ("requests/<str:number>/accept",), writes=Role.CONTRIBUTOR),
     Route("requests.ChangeRequestRejectView", ("requests/<str:number>/reject",), writes=Role.CONTRIBUTOR),
     Route("requests.ChangeRequestWithdrawView", ("requests/<str:number>/withdraw",), writes=Role.READER),

@@ -322,6 +322,7 @@ class ChangeRequestRejectView(StrictView):
         parameters=[NUMBER, *WRITE_PARAMETERS],
         request=WriteInput,
         responses=ChangeRequestItem,
+        examples=[request_example({"comment": "The survey is of another detector"})],
     )
     def post(self, request: Request, number: str) -> HttpResponse:
         return _decide(request, number, reject_request)

@@ -113,17 +113,19 @@ def by_limits_api(**values):
 def test_limits_are_shown_and_logged(api, stored):
     stored("a1-O")
     assert by_limits_api(closed_until=[5, 0], largest_major=99).ok()["largest_major"] == 99
+    assert by_limits_api(accepts_requests=True).ok()["accepts_requests"] is True
     for path in ("globalTag/tag", "globalTag/tag?light", "global-tags/tag/limits"):
         found = api.get(path).ok()
         assert (found["closed_until"], found["largest_major"]) == ([5, 0], 99)
-    change = api.get("global-tags/tag/changes/1").ok()
-    assert (change["action"], change["after"]["limits"]) == ("limits", {"closed_until": [5, 0], "largest_major": 99})
+    change = api.get("global-tags/tag/changes/2").ok()
+    limits = {"closed_until": [5, 0], "largest_major": 99, "accepts_requests": True}
+    assert (change["action"], change["after"]["limits"]) == ("limits", limits)
     by_limits_api(closed_until=[5, 0]).ok()
-    assert GlobalTagChange.objects.count() == 1
+    assert GlobalTagChange.objects.count() == 2
     assert by_limits_api(largest_major=None).ok()["closed_until"] == [5, 0]
     page = ServiceClient(headers={"Accept": "text/html"}).get("/tags/tag").content.decode()
     assert "Closed until" in page and "<dd>5, 0</dd>" in page
-    for wrong in ({}, {"closed_until": 5}, {"largest_major": -1}, {"largest": 5}):
+    for wrong in ({}, {"closed_until": 5}, {"largest_major": -1}, {"largest": 5}, {"accepts_requests": 7}):
         by_limits_api(**wrong).error(400)
 
 
@@ -152,7 +154,7 @@ def limited(api, empty_tag):
     api.put("gt_change_status/tag/locked").ok()
     api.put("gt_change_status/tag/unlocked").ok()
     api.post("payload-iovs/insert", body(payload_url="first", checksum="", since=[2, 0])).ok()
-    by_limits_api(closed_until=[5, 0], largest_major=99).ok()
+    by_limits_api(closed_until=[5, 0], largest_major=99, accepts_requests=True).ok()
 
 
 @pytest.mark.parametrize("case", EXCEEDING)
@@ -171,7 +173,7 @@ def test_a_write_within_the_limits_is_accepted(api, limited, case):
 def test_a_limited_tag_is_cloned_and_deleted(api, limited):
     clone = api.post("cloneGlobalTag/tag/copy").ok()["name"]
     found = api.get(f"global-tags/{clone}/limits").ok()
-    assert (found["closed_until"], found["largest_major"]) == (None, 99)
+    assert (found["closed_until"], found["largest_major"], found["accepts_requests"]) == (None, 99, False)
     api.delete("deleteGlobalTag/tag").ok()
 
 

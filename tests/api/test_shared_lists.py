@@ -111,6 +111,8 @@ REQUESTS = {
     **{view_of(route).__name__: [f"?{MOMENT}", f"?{MOMENT}&strict=1"] for route in STRATEGY_ROUTES[1:]},
     # They take no tag and no list, and an IOV is a stored row, which is in one list.
     "GlobalTagStatusListView": [],
+    "ChangeRequestListView": [],
+    "ChangeRequestView": [],
     "PayloadTypeListView": [],
     "PayloadTypeDescriptionView": [],
     "PayloadTypeChangeListView": [],

@@ -77,7 +77,7 @@ class RoutePermission(BasePermission):
             return True
         role = WRITES.get(path)
         # A method that the route does not have is refused by the view, with 405.
-        if role is not None:
+        if role is not None and hasattr(view, (request.method or "").lower()):
             principal = principal_of(request.META)
             if role == Role.READER:
                 principal.require_known()
