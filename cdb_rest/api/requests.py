@@ -172,7 +172,7 @@ class ChangeRequestItem(Shape):
     revision that the acceptance made, null if nothing was left to change.
     """
 
-    number = serializers.IntegerField(source="id", allow_null=True)
+    number = serializers.IntegerField(source="id")
     kind = serializers.CharField()
     global_tag = serializers.CharField()
     revision = serializers.IntegerField()
@@ -249,15 +249,11 @@ class ChangeRequestListView(StrictView):
         The write is tried, as if it were accepted now, and its errors are those of its own route. With `dry_run`, nothing is
         stored.
         """
-        values, origin, dry_run = read_body(request, ChangeRequestInput), read_origin(request), is_dry_run(request)
+        values, origin = read_body(request, ChangeRequestInput), read_origin(request)
         proposal = read_proposal(RequestKind(values.pop("kind")), values.pop("global_tag"), values["document"])
 
         def make() -> dict[str, Any]:
-            made = make_request(proposal=proposal, **values, dry_run=dry_run, origin=origin)
-            if not dry_run:
-                # The time is that of the database.
-                made.refresh_from_db(fields=["created"])
-            return document_of(ChangeRequestItem, made) | ({"created": None} if dry_run else {})
+            return document_of(ChangeRequestItem, make_request(proposal=proposal, **values, origin=origin))
 
         return respond_to_write(request, make)
 
