@@ -27,33 +27,42 @@ from tests.histories.tag_rules import NUMBER, TYPES
 class RequestRules(Judge):
     """An accepted request does what its write does; on a locked tag that accepts requests, what it does on an unlocked one."""
 
-    @rule(number=NUMBER, kind=st.sampled_from(TYPES), begin=NUMBER, length=NUMBER, until=st.sampled_from("onc"))
-    def propose_rows(self, number, kind, begin, length, until):
+    @rule(
+        number=NUMBER,
+        kind=st.sampled_from(TYPES),
+        begin=NUMBER,
+        length=NUMBER,
+        until=st.sampled_from("onc"),
+        at_once=st.booleans(),
+    )
+    def propose_rows(self, number, kind, begin, length, until, at_once):
         tag, interval = self.pick(GlobalTag, number), self.interval(begin, length)
         if tag and interval:
             row = Row(self.label(), interval[0], interval[1] if until == "c" else AFTER_ALL)
             end = {"o": "open", "n": "next", "c": self._end(row.end)}[until]
             columns = {"payload_type": kind, "payload_url": row.label, "since": list(row.start), "until": end}
-            self._propose(tag, "import", {"rows": [columns], "open_hides_later": True}, (kind, row, until == "n"))
+            self._propose(
+                tag, "import", {"rows": [columns], "open_hides_later": True}, (kind, row, until == "n"), at_once
+            )
 
-    @rule(number=NUMBER, kind=st.sampled_from(TYPES), begin=NUMBER, length=NUMBER)
-    def propose_a_clearing(self, number, kind, begin, length):
+    @rule(number=NUMBER, kind=st.sampled_from(TYPES), begin=NUMBER, length=NUMBER, at_once=st.booleans())
+    def propose_a_clearing(self, number, kind, begin, length, at_once):
         tag, interval = self.pick(GlobalTag, number), self.interval(begin, length)
         if tag and interval and (interval[0] != (LAST, LAST) or self.discrete):
             document = {"payload_type": kind, "since": list(interval[0]), "until": self._end(interval[1])}
-            self._propose(tag, "clear", document, (kind, *interval))
+            self._propose(tag, "clear", document, (kind, *interval), at_once)
 
-    @rule(number=NUMBER, back=NUMBER)
-    def propose_an_undo(self, number, back):
+    @rule(number=NUMBER, back=NUMBER, at_once=st.booleans())
+    def propose_an_undo(self, number, back, at_once):
         tag = self.pick(GlobalTag, number)
         changes = list(GlobalTagChange.objects.filter(tag_id=tag.id).order_by("-revision")) if tag else []
         if changes:
-            self._propose(tag, "undo", {"revision": changes[back % len(changes)].revision}, ())
+            self._propose(tag, "undo", {"revision": changes[back % len(changes)].revision}, (), at_once)
 
     def _end(self, end):
         return "open" if end == AFTER_ALL else list(wire_end(end, self.discrete))
 
-    def _propose(self, tag, kind, document, facts):
+    def _propose(self, tag, kind, document, facts, at_once):
         before, number = self._last, ChangeRequest.objects.count()
         origin = Origin(f"user {number}", principal=Principal(f"user {number}", "token"))
         request = self.write(
@@ -68,6 +77,8 @@ class RequestRules(Judge):
         )
         if request is not None:
             self._requests.append((request.id, facts))
+            if at_once:
+                self.accept(len(self._requests) - 1, True, True)
 
     @rule(number=NUMBER, accepts=st.booleans(), locks=st.booleans())
     def accept(self, number, accepts, locks):
