@@ -10,8 +10,10 @@ ROWS = "payload_type,payload_url,since,until\nPED,ped/1.root,5,6\n"
 
 
 @pytest.fixture
-def locked(api):
-    """A locked tag that accepts requests, in which a payload is valid from 0 on."""
+def locked(api, service, monkeypatch):
+    """A locked tag that accepts requests, in which a payload is valid from 0 on; the client has the token of a manager."""
+    token = service.manage("token", "create", "--name", new_name("robot"), "--role", "manager").stdout
+    monkeypatch.setenv("CDB_TOKEN", token.strip())
     tag = api.make_tag([("PED", "ped/0.root", [0, 0], "open")], status="locked")
     api("PUT", f"global-tags/{tag}/limits", {"accepts_requests": True})
     return tag
@@ -35,7 +37,7 @@ def test_every_kind_is_proposed_and_accepted(request_, api, locked, tmp_path):
     proposals = [
         ("import", locked, tmp_path / "new.csv"),
         ("clear", locked, "PED", "--since", "5,3", "--until", "6"),
-        ("undo", locked, "5"),
+        ("undo", locked, "6"),
         ("clone", locked, clone),
         ("status", locked, "unlocked"),
     ]
