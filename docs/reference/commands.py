@@ -26,7 +26,7 @@ Options for sizes and times accept units: `8GiB`, `500MB` (1 MB is 1000² bytes,
 | exit code | meaning |
 |---|---|
 | 0 | the command was successful |
-| 1 | it failed, or a check found a fault (`adopt`, `check_coverage`, `check_history`, `check_intervals`, `check_names`) |
+| 1 | it failed, or a check found a fault (`adopt`, `check_history`, `check_intervals`, `check_names`) |
 | 2 | an option is unknown, missing or invalid; `adopt`: the source is not a database of nopayloaddb |
 | 130 | Ctrl-C ended the command |
 """

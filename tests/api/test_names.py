@@ -187,8 +187,6 @@ COMMANDS = [
     ("check_history", "--tag={}"),
     ("prune_history", "--keep=1", r"--tag=\Q{}\E"),
     ("explain_lookup", "--global-tag={}"),
-    ("check_coverage", "--", "{}"),
-    ("check_coverage", "--base={}", "--", "{}"),
     ("compile_tag", "--", "{}"),
     ("compiled", "--drop={}"),
     ("who-may", "--type={}", "--", "insert", "{}"),
