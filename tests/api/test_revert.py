@@ -36,6 +36,7 @@ def test_lookups_answer_as_they_did(api, tag):
         "dry_run": False,
         "changed": True,
         "revision": number + 2,
+        "status": None,
         "payload_types": [
             {
                 "payload_type": "Gain",
