@@ -42,7 +42,7 @@ def test_every_kind_is_proposed_and_accepted(request_, api, locked, tmp_path):
         ("status", locked, "unlocked"),
     ]
     for kind, *arguments in proposals:
-        assert request_(kind, *arguments, "--reason", "r", "--dry-run")["number"] is None
+        assert request_(kind, *arguments, "--reason", "r", "--dry-run")["dry_run"] is True
         made = request_(kind, *arguments, "--reason", f"because of {kind}")
         assert (made["state"], made["kind"]) == ("open", kind)
         number = made["number"]
