@@ -48,7 +48,7 @@ MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
-    "cdb_rest.middleware.AdminPermissionMiddleware",
+    "cdb_rest.middleware.AdminMiddleware",
 ]
 
 TEMPLATES = [

@@ -20,7 +20,6 @@ from cdb_rest.http.security import HEADERS, PAGE_HEADERS, POLICY, SAFE_METHODS
 from cdb_rest.observe.request_context import TIMING_HEADER, RequestContext, context_of
 from cdb_rest.observe.request_observer import route_of
 from cdb_rest.parsing.parameters import NAMED, NAMED_LENGTH
-from cdb_rest.rules.access import All, Role
 from cdb_rest.rules.errors import InvalidInputError, InvalidTokenError, UnknownParameterError, quoted
 
 # The name of the URL pattern of all paths without a route.
@@ -192,12 +191,11 @@ def _counted(pieces: Iterable[bytes], context: RequestContext) -> Iterator[bytes
         yield from pieces
 
 
-class AdminPermissionMiddleware:
-    """Set the actor of the request context in the admin, and the permissions there of persons of an identity provider.
+class AdminMiddleware:
+    """Set the actor of the request context in the admin.
 
-    Such persons may use the admin as long as the rules for their claims give them the role administrator for all tags and types.
-    This is not stored with the account, so a change of the rules takes effect within `rules.REFRESH_SECONDS`. Persons whose
-    tokens were revoked are logged out, and so are all users whose account is not active.
+    Persons of an identity provider whose tokens were revoked are logged out there, and so are all users whose account is not
+    active.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -216,13 +214,9 @@ class AdminPermissionMiddleware:
             return
         context_of(request.META).actor = request.user.get_username()
         try:
-            permissions = permissions_of_session(request.session)
+            permissions_of_session(request.session)
         except InvalidTokenError:
             logout(request)
-            return
-        if any(permission.covers(Role.ADMINISTRATOR, All.ALL, All.ALL) for permission in permissions):
-            # `OIDCBackend.has_perm` reads the second attribute.
-            request.user.is_staff = request.user.is_administrator = True  # type: ignore[attr-defined]
 
 
 def is_cross_site(request: HttpRequest) -> bool:

@@ -63,7 +63,8 @@ class Route:
     string; tests check them.
 
     `writes` is the least role that a write needs, or None if the view has no writes. The services check the role again,
-    or a higher one, for the tags and payload types of the request. If `CDB_ANONYMOUS_READS` is off, a read needs the
+    or a higher one, for the tags and payload types of the request. With the role reader, every client with a token or a login may
+    write, also without a role as long as `CDB_ANONYMOUS_READS` is on. If `CDB_ANONYMOUS_READS` is off, a read needs the
     role reader, unless the route `is_public`. If there are `reads_by_post`, POST is a read whose parameters are in the
     body. They are the largest numbers of SQL statements of a POST, by body; tests check them, too.
     """
@@ -214,6 +215,14 @@ ROUTES = (
     Route("feed.ChangeFeedView", ("changes",), queries={"": 9, "after=now": 2, "after=1&limit=1": 4}),
     Route("changes.ChangeListView", ("global-tags/<str:name>/changes",), queries={"": 6}),
     Route("changes.ChangeView", ("global-tags/<str:name>/changes/<str:revision>",), pool=Pool.HEAVY, queries={"": 8}),
+    Route(
+        "requests.ChangeRequestListView", ("requests",), queries={"": 5, "state=open&search=why": 5}, writes=Role.READER,
+    ),
+    Route("requests.ChangeRequestView", ("requests/<str:number>",), queries={"": 3}),
+    Route("requests.ChangeRequestAcceptView", ("requests/<str:number>/accept",), writes=Role.CONTRIBUTOR),
+    Route("requests.ChangeRequestRejectView", ("requests/<str:number>/reject",), writes=Role.CONTRIBUTOR),
+    Route("requests.ChangeRequestWithdrawView", ("requests/<str:number>/withdraw",), writes=Role.READER),
+    Route("requests.ChangeRequestCommentView", ("requests/<str:number>/comments",), writes=Role.READER),
     Route("reverting.ChangeUndoView", ("global-tags/<str:name>/changes/<str:revision>/undo",), writes=Role.CONTRIBUTOR),
     Route("reverting.GlobalTagRevertView", ("global-tags/<str:name>/revert",), writes=Role.MANAGER),
     Route(

@@ -59,8 +59,7 @@ def setting(name: str, *default: Any) -> Any:
 class OIDCBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # it has no types
     """The authentication backend for users of an identity provider.
 
-    The name of a user is the name of the issuer, a colon, and the value of the claim `issuer.subject`. A user whose
-    claims give the role administrator may change rules and tokens in the admin, but no accounts.
+    The name of a user is the name of the issuer, a colon, and the value of the claim `issuer.subject`.
     """
 
     get_settings = staticmethod(setting)
@@ -119,11 +118,3 @@ class OIDCBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # it has no
         permissions_of(issuer, claims)
         user.oidc_claims = claims  # type: ignore[attr-defined]
         return user
-
-    def has_perm(self, user_obj: Any, perm: str, obj: Any = None) -> bool:
-        """Whether an administrator by claims may do this in the admin (`AdminAuthenticationMiddleware` says who is one)."""
-        return self.has_module_perms(user_obj, perm.partition(".")[0])
-
-    def has_module_perms(self, user_obj: Any, app_label: str) -> bool:
-        """Whether an administrator by claims may see this application in the admin."""
-        return user_obj.is_active and getattr(user_obj, "is_administrator", False) and app_label == "cdb_rest"

@@ -23,7 +23,10 @@ from cdb_rest.rules.errors import ChangeNotFoundError, GlobalTagNotFoundError, N
 
 
 class ChangeItem(Shape):
-    """A change of a global tag in a list, with the numbers of removed and added IOVs."""
+    """A change of a global tag in a list, with the numbers of removed and added IOVs.
+
+    For an accepted request, `request` is its number, and `requested_by` the person or program that made it.
+    """
 
     global_tag = serializers.CharField()
     revision = serializers.IntegerField()
@@ -33,6 +36,8 @@ class ChangeItem(Shape):
     comment = serializers.CharField()
     payload_iovs_before = serializers.IntegerField()
     payload_iovs_after = serializers.IntegerField()
+    request = serializers.IntegerField(source="source.request", allow_null=True)
+    requested_by = serializers.CharField(source="source.requested_by", allow_null=True)
 
 
 class ChangeDocument(ChangeItem):

@@ -32,17 +32,10 @@ class FileParser(BaseParser):
         return stream.read()
 
 
-class NetDifferenceDocument(IntervalDocument):
-    """An interval in which another payload is valid than before: the payload URLs, null for none."""
-
-    before = serializers.CharField(allow_null=True)
-    after = serializers.CharField(allow_null=True)
-
-
 class TypeEffectsDocument(Shape):
     """The effects on a payload type: numbers of rows of the file (`added`, `unchanged`), of existing IOVs and of new gaps.
 
-    `differences` are the first 100 of `difference_count`, and `interval` is from the first to the last one.
+    `difference_count` is the number of intervals with another payload, and `interval` is from the first to the last one.
     """
 
     payload_type = serializers.CharField()
@@ -56,7 +49,6 @@ class TypeEffectsDocument(Shape):
     gaps = serializers.IntegerField()
     interval = IntervalDocument(allow_null=True)
     difference_count = serializers.IntegerField()
-    differences = NetDifferenceDocument(many=True)
 
 
 class EffectWarningDocument(Shape):
@@ -114,14 +106,6 @@ EXAMPLE = {
             "gaps": 0,
             "interval": {"since": [5, 0], "until": [6, 0]},
             "difference_count": 1,
-            "differences": [
-                {
-                    "since": [5, 0],
-                    "until": [6, 0],
-                    "before": "Pixel_Alignment/tiny/000000_dcd93f5b.root",
-                    "after": "pixel/run5.root",
-                }
-            ],
         }
     ],
 }
@@ -184,12 +168,13 @@ class GlobalTagImportView(StrictView):
                 confirmed=dry_run or flags["confirm"],
                 origin=origin,
             )
-            return _document(found, dry_run=dry_run)
+            return import_document(found, dry_run=dry_run)
 
         return respond_to_write(request, insert)
 
 
-def _document(found: ImportResult, *, dry_run: bool) -> dict[str, Any]:
+def import_document(found: ImportResult, *, dry_run: bool) -> dict[str, Any]:
+    """The response to an import."""
     effects = found.effects
     added, unchanged, replaced, removed = (
         sum(getattr(item, name) for item in effects.types) for name in ("added", "unchanged", "replaced", "removed")
@@ -206,14 +191,6 @@ def _document(found: ImportResult, *, dry_run: bool) -> dict[str, Any]:
             asdict(warning) | {"needs_confirmation": warning.needs_confirmation} for warning in effects.warnings
         ],
         "payload_types": [
-            vars(item)
-            | {
-                "interval": item.interval and interval_document(item.interval),
-                "differences": [
-                    interval_document(one.interval) | {"before": one.before, "after": one.after}
-                    for one in item.differences
-                ],
-            }
-            for item in effects.types
+            vars(item) | {"interval": item.interval and interval_document(item.interval)} for item in effects.types
         ],
     }

@@ -1,4 +1,4 @@
-"""Limits of a global tag: until when it is closed for changes, and the largest major number at which an IOV may start."""
+"""Limits of a global tag: until when it is closed, the largest major number, and whether requests may change it while locked."""
 
 from typing import Any
 
@@ -23,6 +23,7 @@ class LimitsInput(Input):
 
     closed_until = MomentField(required=False, allow_null=True)
     largest_major = NumberField(required=False, allow_null=True)
+    accepts_requests = serializers.BooleanField(required=False)
 
 
 class LimitsDocument(Shape):
@@ -32,6 +33,7 @@ class LimitsDocument(Shape):
     revision = serializers.IntegerField()
     closed_until = serializers.ListField(child=serializers.IntegerField(), allow_null=True)
     largest_major = serializers.IntegerField(allow_null=True)
+    accepts_requests = serializers.BooleanField()
 
 
 NAME = in_path("name", "Name of the global tag.", "tiny")
@@ -41,7 +43,8 @@ class GlobalTagLimitsView(StrictView):
     """The limits of a global tag for writes.
 
     What is valid before `closed_until`, a moment [major, minor], cannot be changed. No IOV may start after the major number
-    `largest_major`, nor end later, unless it is open: this catches mistyped numbers.
+    `largest_major`, nor end later, unless it is open: this catches mistyped numbers. With `accepts_requests`, a request that is
+    accepted may change the tag while it is locked.
     """
 
     query = WRITE_PARAMETERS[:1]
@@ -58,13 +61,16 @@ class GlobalTagLimitsView(StrictView):
         examples=[request_example({"closed_until": [5, 0], "largest_major": 999_999})],
     )
     def put(self, request: Request, name: str) -> HttpResponse:
-        """Set one limit or both. To lower or remove `closed_until` needs the role administrator, and the tag must be unlocked."""
+        """Set some of the limits.
+
+        To lower or remove `closed_until` needs the role administrator, and the tag must be unlocked.
+        """
         given, origin = read_body(request, LimitsInput), read_origin(request)
         body: Any = request.data
         # The serializer leaves null out, because for optional members it usually means the same as no member.
         given |= {key: None for key in ("closed_until", "largest_major") if key in body and body[key] is None}
         if not given:
-            raise InvalidInputError("Give closed_until, largest_major or both.")
+            raise InvalidInputError("Give closed_until, largest_major or accepts_requests.")
 
         def change() -> dict[str, Any]:
             tag = _find(name)
@@ -82,4 +88,4 @@ def _find(name: str) -> GlobalTag:
 
 
 def _document(tag: GlobalTag) -> dict[str, Any]:
-    return {"global_tag": tag.name, "revision": tag.revision} | limits.limits_document(tag.closed, tag.largest_major)
+    return {"global_tag": tag.name, "revision": tag.revision} | limits.limits_document(tag)

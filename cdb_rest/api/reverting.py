@@ -41,15 +41,17 @@ class TypeReversionDocument(Shape):
 
 
 class ReversionResult(Shape):
-    """The response to a reversion: the changes for each payload type that differed.
+    """The response to a reversion or an undo: the changes for each payload type that differed.
 
-    `revision` is the new revision of the tag. It is null in a dry run, and if nothing differed.
+    `revision` is the new revision of the tag. It is null in a dry run, and if nothing differed. `status` is the status that the
+    tag gets by the undo of a change of status, otherwise null.
     """
 
     detail = serializers.CharField()
     dry_run = serializers.BooleanField()
     changed = serializers.BooleanField()
     revision = serializers.IntegerField(allow_null=True)
+    status = serializers.CharField(allow_null=True)
     payload_types = TypeReversionDocument(many=True)
 
 
@@ -69,6 +71,7 @@ PLAN = {
     "dry_run": True,
     "changed": True,
     "revision": None,
+    "status": None,
     "payload_types": [
         {
             "payload_type": "Pixel_Alignment",
@@ -80,12 +83,6 @@ PLAN = {
         }
     ],
 }
-
-
-class UndoResult(ReversionResult):
-    """The response to an undo, as to a reversion. `status` is the status that the tag gets, or null if that does not change."""
-
-    status = serializers.CharField(allow_null=True)
 
 
 TAG = in_path("name", "Name of the global tag.", "tiny")
@@ -137,10 +134,10 @@ class ChangeUndoView(StrictView):
         summary="Undo a change of a global tag",
         parameters=[TAG, in_path("revision", "Revision of the tag after the change.", 2), *WRITE_PARAMETERS],
         request=WriteInput,
-        responses=UndoResult,
+        responses=ReversionResult,
         examples=[
             request_example({"comment": "The new gains were wrong", "dry_run": True}),
-            response_example(PLAN | {"status": None}),
+            response_example(PLAN),
         ],
     )
     def post(self, request: Request, name: str, revision: str) -> HttpResponse:
@@ -151,15 +148,14 @@ class ChangeUndoView(StrictView):
         def undo() -> Reversion:
             return undo_change(name=name, revision=number, dry_run=is_dry_run(request), origin=origin)
 
-        return _respond(request, undo, with_status=True)
+        return _respond(request, undo)
 
 
-def _respond(request: Request, service: Callable[[], Reversion], *, with_status: bool = False) -> HttpResponse:
+def _respond(request: Request, service: Callable[[], Reversion]) -> HttpResponse:
     dry_run = is_dry_run(request)
 
     def make() -> dict[str, Any]:
-        found = service()
-        return _document(found, dry_run=dry_run) | ({"status": found.status} if with_status else {})
+        return _document(service(), dry_run=dry_run)
 
     return Response(make()) if dry_run else respond_to_write(request, make)
 
@@ -177,6 +173,7 @@ def _document(reversion: Reversion, *, dry_run: bool) -> dict[str, Any]:
         "dry_run": dry_run,
         "changed": bool(types or reversion.status),
         "revision": reversion.revision,
+        "status": reversion.status,
         "payload_types": [
             {
                 "payload_type": item.payload_type,

@@ -3,46 +3,11 @@
 from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.request import Request
-from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from cdb_rest.api.lookup import lookup_schema
 from cdb_rest.http.lookup import read_query
-from cdb_rest.strategies.indexes import complete_indexes
-from cdb_rest.strategies.registry import STRATEGIES, Strategy
-
-TEXT = {"type": "string"}
-ENTRY = {
-    "type": "object",
-    "properties": {
-        "name": TEXT,
-        "description": TEXT,
-        "route": TEXT,
-        "index": TEXT,
-        "index_exists": {"type": "boolean"},
-    },
-    "required": ["name", "description", "route", "index", "index_exists"],
-}
-
-
-class StrategyListView(APIView):
-    """The strategies with description, route and index. `index_exists` is true if queries can use the index."""
-
-    @extend_schema(summary="List strategies", responses={200: {"type": "array", "items": ENTRY}})
-    def get(self, request: Request) -> Response:
-        existing = complete_indexes()
-        return Response(
-            [
-                {
-                    "name": strategy.name,
-                    "description": strategy.description,
-                    "route": route_of(strategy),
-                    "index": strategy.index,
-                    "index_exists": strategy.index in existing,
-                }
-                for strategy in STRATEGIES.values()
-            ]
-        )
+from cdb_rest.strategies.registry import Strategy
 
 
 class StrategyLookupView(APIView):

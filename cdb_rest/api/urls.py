@@ -12,12 +12,9 @@ from cdb_rest.routes import MOMENT, ROUTES, Route
 from cdb_rest.strategies.registry import STRATEGIES
 
 # Alternative implementations of the lookup for comparison, served only with CDB_STRATEGIES.
-STRATEGY_ROUTES = (
-    Route(strategies.StrategyListView, ("payloadiovs_strategies/",), queries={"": 1}),
-    *(
-        Route(strategies.view_of(strategy), (strategies.route_of(strategy),), queries={MOMENT: strategy.queries})
-        for strategy in STRATEGIES.values()
-    ),
+STRATEGY_ROUTES = tuple(
+    Route(strategies.view_of(strategy), (strategies.route_of(strategy),), queries={MOMENT: strategy.queries})
+    for strategy in STRATEGIES.values()
 )
 
 

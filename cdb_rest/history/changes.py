@@ -19,6 +19,8 @@ from cdb_rest.models.payload_iov import load_statement
 from cdb_rest.rules.errors import RevisionPrunedError
 
 ROWS = load_statement("change_rows")
+# The members of `GlobalTagChange.source` that say which request was accepted.
+OF_REQUEST = ("request", "requested_by")
 Rows = Iterator[dict[str, Any]]
 # The id of a payload list, the id of the list that has its rows, and the versions of the latter before and after a change, None
 # if the list was not in the tag.
@@ -41,7 +43,7 @@ def read_change(
     """
     previous = previous_change(change)
     before: dict[str, Any] = {}
-    after: dict[str, Any] = dict(change.source or {})
+    after = {name: value for name, value in (change.source or {}).items() if name not in OF_REQUEST}
     if change.action == ChangeAction.DESCRIBE:
         before, after = after["before"], after["after"]
     is_deleted = change.action == ChangeAction.DELETE

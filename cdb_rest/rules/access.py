@@ -13,6 +13,7 @@ from typing import Any
 import re2  # type: ignore[import-untyped]
 
 from cdb_rest.rules.errors import AuthenticationRequiredError, NotPermittedError, invalid_field, quoted
+from cdb_rest.rules.names import TEXT_LENGTH
 
 ANY = ".*"
 # A pattern that matches no text: the set of excluded characters has every character.
@@ -172,10 +173,13 @@ class Principal:
         return self.name if self.method else ""
 
     def require_known(self) -> str:
-        """The identity of a person or program. Raises `AuthenticationRequiredError` for all others, also for a network."""
+        """The name of a person or program, cut as actors are.
+
+        Raises `AuthenticationRequiredError` for all others, also for a network.
+        """
         if self.method in ("", "network"):
             raise AuthenticationRequiredError(f"This needs a login or a token, and {self.lacks}.")
-        return self.identity
+        return self.identity[:TEXT_LENGTH]
 
     def permission(self, role: Role, tag: Object = None, payload_type: Object = None) -> Permission | None:
         """The first permission that gives the role for this tag and payload type; None if there is none."""

@@ -46,20 +46,6 @@ def grant(*, actor: str, kind: str, subject: str, role: str, comment: str = "", 
 
 
 @write
-def change_rule(*, actor: str, rule: AccessRule) -> None:
-    """Store a new rule, or the changes of an existing one. A rule that was deleted meanwhile is stored again.
-
-    Raises `InvalidInputError`, or `ConcurrentChangeError` if another rule has the same fields, apart from the comment.
-    The caller must check `rule.issuer` with `issuers.check_name`.
-    """
-    before = AccessRule.objects.filter(id=rule.id).first() if rule.id else None
-    check_rule(rule_document(rule))
-    rule.save()
-    old = {"before": rule_document(before)} if before else {}
-    _record(actor, "change" if before else "grant", rule_document(rule) | old)
-
-
-@write
 def revoke(*, actor: str, rule_id: int) -> AccessRule:
     """Delete a rule. Returns the deleted rule, with its id. Raises `AccessRuleNotFoundError`."""
     rule = AccessRule.objects.select_for_update().filter(id=rule_id).first()

@@ -18,7 +18,7 @@ from cdb_rest.analysis.difference import NO_LISTS
 from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.rules.moment import AFTER_ALL, OPEN, Interval, Mode
 from cdb_rest.writes.effect_warnings import AFTER, NO_PART, SCALE, Findings, Part, interval, scaled, warnings_of
-from cdb_rest.writes.effects import SHOWN, Effects, NetDifference, TypeEffects
+from cdb_rest.writes.effects import Effects, TypeEffects
 
 ROWS = named_sql.load("effect_rows").replace(
     "{rows}",
@@ -147,7 +147,8 @@ class _Sweep:
         is_new_gap = False
         last: Part | None = None
         previous: Part | None = None
-        spans = _Spans(self._found)
+        # Where the last difference ends, its payloads, and where the first one starts.
+        end, differing, first = -1, None, None
         for since, until, old, is_inside, new, closes in _steps(before, after):
             if new is None:
                 if last is not None:
@@ -172,10 +173,14 @@ class _Sweep:
                     self._classify(old, kept, covering)
                     kept, covering = [], None
             if not is_same:
-                spans.add(since, until, old, new)
+                payloads = (old and old.payload, new and new.payload)
+                first = since if first is None else first
+                self._found.difference_count += end != since or differing != payloads
+                end, differing = until, payloads
                 if new is not None and new.number is not None:
                     self._note(new, previous)
-        spans.end()
+        if first is not None:
+            self._found.interval = interval(first, end)
         self._found.gaps = len(self.findings.gaps)
 
     def _note(self, new: Part, previous: Part | None) -> None:
@@ -201,42 +206,6 @@ class _Sweep:
         else:
             found.removed += 1
             self.findings.removed.append((old, covering and covering.number))
-
-
-class _Spans:
-    """Maximal intervals with the same payloads before and after, for a `TypeEffects`."""
-
-    def __init__(self, found: TypeEffects) -> None:
-        self._found = found
-        self._since = self._until = -1
-        self._parts: tuple[Part | None, Part | None] = (None, None)
-        self._payloads: tuple[Any, Any] = (None, None)
-        self._first: int | None = None
-
-    def add(self, since: int, until: int, old: Part | None, new: Part | None) -> None:
-        """Add a step in which the payloads differ. The steps are ordered."""
-        payloads = (old and old.payload, new and new.payload)
-        if self._until != since or self._payloads != payloads:
-            self._close()
-            self._since, self._parts, self._payloads = since, (old, new), payloads
-        self._until = until
-
-    def end(self) -> None:
-        """Note the last interval, and the one from the first start to the last end."""
-        self._close()
-        if self._first is not None:
-            self._found.interval = interval(self._first, self._until)
-
-    def _close(self) -> None:
-        found = self._found
-        if self._until < 0:
-            return
-        if self._first is None:
-            self._first = self._since
-        found.difference_count += 1
-        if len(found.differences) < SHOWN:
-            urls = (part and part.url for part in self._parts)
-            found.differences.append(NetDifference(interval(self._since, self._until), *urls))
 
 
 def _steps(

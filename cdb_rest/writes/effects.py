@@ -6,7 +6,7 @@ from enum import StrEnum
 from cdb_rest.rules.errors import ConfirmationRequiredError
 from cdb_rest.rules.moment import Interval
 
-# The largest number of differences of a payload type, and of rows of a warning, that are shown.
+# The largest number of rows of a warning that are shown.
 SHOWN = 100
 
 
@@ -49,15 +49,6 @@ class EffectWarning:
         return self.kind.needs_confirmation
 
 
-@dataclass(frozen=True, slots=True)
-class NetDifference:
-    """An interval in which another payload is valid after the write than before it: their URLs, None for none."""
-
-    interval: Interval
-    before: str | None
-    after: str | None
-
-
 @dataclass
 class TypeEffects:
     """What a write changes in the payload list of a type.
@@ -67,7 +58,7 @@ class TypeEffects:
       is valid nowhere any more, but a row of the file has its start.
     - `gaps`: the number of new gaps.
     - `interval`: from the first difference to the end of the last one, None without a difference.
-    - `differences`: the first `SHOWN` ones; `difference_count` is the number of all.
+    - `difference_count`: the number of intervals in which another payload is valid than before.
     """
 
     payload_type: str
@@ -81,7 +72,6 @@ class TypeEffects:
     gaps: int = 0
     interval: Interval | None = None
     difference_count: int = 0
-    differences: list[NetDifference] = field(default_factory=list)
 
 
 @dataclass

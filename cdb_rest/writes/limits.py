@@ -1,4 +1,6 @@
-"""The limits of global tags for writes: `closed_until` and `largest_major`."""
+"""The limits of global tags for writes: `closed_until`, `largest_major` and `accepts_requests`."""
+
+from typing import Any
 
 from django.db.models import Max
 
@@ -14,35 +16,47 @@ from cdb_rest.writes.transactions import write
 
 @write
 def set_limits(
-    *, name: str, closed_until: Moment | None, largest_major: int | None, origin: Origin = BY_THE_SYSTEM
+    *,
+    name: str,
+    closed_until: Moment | None,
+    largest_major: int | None,
+    accepts_requests: bool | None = None,
+    origin: Origin = BY_THE_SYSTEM,
 ) -> GlobalTag:
-    """Set both limits of a tag; None for no limit. If they do not differ, nothing changes.
+    """Set the limits of a tag; None for no limit. If they do not differ, nothing changes.
+
+    With `accepts_requests`, an accepted request may change the tag while it is locked; None leaves this as it is.
 
     To lower or remove `closed_until` needs the role administrator, and the tag must be unlocked: otherwise `TagLockedError`.
     Raises `GlobalTagNotFoundError`, `TagFrozenError`, or the errors of missing permissions.
     """
     origin.principal.require(Role.MANAGER, name, All.ALL)
     tag = lock_global_tag(name)
-    before = tag.closed, tag.largest_major
-    if before == (closed_until, largest_major):
+    if accepts_requests is None:
+        accepts_requests = tag.accepts_requests
+    if (tag.closed, tag.largest_major, tag.accepts_requests) == (closed_until, largest_major, accepts_requests):
         return tag
     check_permitted(tag=name, status=tag.status.name, action=Action.SET_LIMITS)
     if tag.closed is not None and (closed_until is None or closed_until < tag.closed):
         origin.principal.require(Role.ADMINISTRATOR, name, All.ALL)
         if tag.status.name != Status.UNLOCKED:
             check_permitted(tag=name, status=tag.status.name, action=Action.REOPEN)
-    GlobalTag.objects.filter(id=tag.id).update(
-        closed_until=None if closed_until is None else closed_until.combined, largest_major=largest_major
-    )
+    tag.closed_until = None if closed_until is None else closed_until.combined
+    tag.largest_major, tag.accepts_requests = largest_major, accepts_requests
+    tag.save(update_fields=["closed_until", "largest_major", "accepts_requests"])
     changes = Changes()
-    changes.of_tag(tag.id).source = {"limits": limits_document(closed_until, largest_major)}
+    changes.of_tag(tag.id).source = {"limits": limits_document(tag)}
     changes.record(ChangeAction.LIMITS, origin)
     return GlobalTag.objects.select_related("status").get(id=tag.id)
 
 
-def limits_document(closed_until: Moment | None, largest_major: int | None) -> dict[str, list[int] | int | None]:
-    """The limits as the members of JSON documents."""
-    return {"closed_until": None if closed_until is None else list(closed_until), "largest_major": largest_major}
+def limits_document(tag: GlobalTag) -> dict[str, Any]:
+    """The limits of a tag as the members of JSON documents."""
+    return {
+        "closed_until": None if tag.closed is None else list(tag.closed),
+        "largest_major": tag.largest_major,
+        "accepts_requests": tag.accepts_requests,
+    }
 
 
 def check_closed(tag: GlobalTag | None, since: Moment) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models import Max
 from django.utils import timezone
 
@@ -24,14 +24,16 @@ from cdb_rest.models import (
 from cdb_rest.rules.access import BY_THE_SYSTEM, All, Origin, Principal
 from cdb_rest.rules.errors import (
     NotPermittedError,
+    OverlapError,
     RequestClosedError,
     RequestNotFoundError,
     TagChangedError,
+    TagLockedError,
     TooManyOpenRequestsError,
     invalid_field,
 )
 from cdb_rest.rules.moment import Mode
-from cdb_rest.rules.status import Action, Status, role_for
+from cdb_rest.rules.status import Action, Status, is_protected, role_for
 from cdb_rest.writes.locks import lock_global_tag
 from cdb_rest.writes.previews import preview
 from cdb_rest.writes.transactions import roll_back, write
@@ -83,10 +85,8 @@ class Acceptance:
     result: object
 
 
-def make_request(
-    *, proposal: Proposal, document: dict[str, Any], reason: str, dry_run: bool = False, origin: Origin
-) -> ChangeRequest:
-    """Store a request for a write, which `document` describes. A dry run stores nothing; then the request has no number.
+def make_request(*, proposal: Proposal, document: dict[str, Any], reason: str, origin: Origin) -> ChangeRequest:
+    """Store a request for a write, which `document` describes.
 
     The write is made and rolled back first, as if a manager accepted the request now and the tag did not have to be unlocked.
 
@@ -107,8 +107,7 @@ def make_request(
         reason=reason,
         requester=requester,
     )
-    if not dry_run:
-        _store(request)
+    _store(request)
     return request
 
 
@@ -123,6 +122,8 @@ def _store(request: ChangeRequest) -> None:
             "(CDB_MAX_OPEN_REQUESTS); withdraw one, or wait until one is decided."
         )
     request.save(force_insert=True)
+    # The time is that of the database.
+    request.refresh_from_db(fields=["created"])
 
 
 def _effect_of(proposal: Proposal) -> list[dict[str, Any]]:
@@ -135,17 +136,19 @@ def _effect_of(proposal: Proposal) -> list[dict[str, Any]]:
 
 def effect_document(comparison: Comparison) -> list[dict[str, Any]]:
     """The number of differences of each payload type that differs, and the interval from the first to the last one."""
-    found = [summary_of(item) for item in spans(comparison, each_pair=True) if len(item.since.majors)]
-    mode = Mode(settings.CDB_IOV_MODE)
-    return [
-        {
-            "payload_type": item.payload_type,
-            "differences": item.differences,
-            "since": list(interval_between(item.first[0], item.last[1]).on_wire(mode)[0]),
-            "until": list(interval_between(item.first[0], item.last[1]).on_wire(mode)[1]),
-        }
-        for item in found
-    ]
+    found: list[dict[str, Any]] = []
+    for item in (summary_of(item) for item in spans(comparison, each_pair=True) if len(item.since.majors)):
+        interval = interval_between(item.first[0], item.last[1])
+        since, until = interval.on_wire(Mode(settings.CDB_IOV_MODE))
+        found.append(
+            {
+                "payload_type": item.payload_type,
+                "differences": item.differences,
+                "since": list(since),
+                "until": "open" if interval.is_open else list(until),
+            }
+        )
+    return found
 
 
 @write
@@ -154,7 +157,6 @@ def accept_request(
     number: int,
     read: Callable[[ChangeRequest], Proposal],
     confirmed: bool = False,
-    dry_run: bool = False,
     origin: Origin,
 ) -> Acceptance:
     """Make the write of an open request, once, with the permissions of the origin. Its comment is the answer.
@@ -167,7 +169,7 @@ def accept_request(
     """
     request = _lock_open(number)
     proposal = read(request)
-    accepts = False
+    accepts, advice = False, ""
     if request.tag_id is not None:
         tag = lock_global_tag(request.global_tag)
         if tag.id != request.tag_id:
@@ -175,13 +177,17 @@ def accept_request(
                 f"Request {number} is for an earlier global tag {tag.name}, which was deleted; this one was made later."
             )
         accepts = tag.accepts_requests
+        if is_protected(tag.status.name) and not accepts:
+            advice = " Unlock the tag first, or let requests change it (its limit accepts_requests)."
     before = _revision(request.global_tag)
     by = replace(origin, comment=request.reason, request=request.id, requested_by=request.requester)
-    result = proposal.apply(by, confirmed=confirmed, opens=accepts)
+    try:
+        result = proposal.apply(by, confirmed=confirmed, opens=accepts)
+    except (OverlapError, TagLockedError) as error:
+        error.args = (f"{error}{advice}",)
+        raise
     after = _revision(request.global_tag)
     _close(request, RequestState.ACCEPTED, origin, after if after != before else None)
-    if dry_run:
-        transaction.set_rollback(True)
     return Acceptance(request, result)
 
 
@@ -231,7 +237,7 @@ def comment_request(*, number: int, text: str, origin: Origin) -> RequestComment
 
 
 def require_decider(request: ChangeRequest, principal: Principal) -> None:
-    """Raise an error unless the principal may reject the request: it may insert into the tag, or manages it.
+    """Raise an error unless the principal may reject the request: it may insert its payload types into the tag, or manages it.
 
     To accept it, a principal needs the permissions of the write itself. Raises `NotPermittedError` or
     `AuthenticationRequiredError`.
@@ -239,7 +245,8 @@ def require_decider(request: ChangeRequest, principal: Principal) -> None:
     tag = GlobalTag.objects.select_related("status").filter(name=request.global_tag).first()
     is_of_contributors = tag is not None and request.kind not in OF_MANAGERS
     status = tag.status.name if tag is not None and is_of_contributors else Status.LOCKED
-    principal.require(role_for(Action.ADD_IOV, status), request.global_tag)
+    for payload_type in [item["payload_type"] for item in request.effect] or [None]:
+        principal.require(role_for(Action.ADD_IOV, status), request.global_tag, payload_type)
 
 
 def _lock(number: int) -> ChangeRequest:
@@ -263,5 +270,5 @@ def _close(
 ) -> ChangeRequest:
     request.state, request.decided, request.decided_by = state, timezone.now(), origin.actor
     request.answer, request.result_revision = origin.comment, result_revision
-    request.save()
+    request.save(update_fields=["state", "decided", "decided_by", "answer", "result_revision"])
     return request

@@ -19,6 +19,7 @@ import cdb_client
 from cdb_client.cli.main import cdb
 from cdb_client.cli.options import Session
 from cdb_client.errors import CdbError
+from cdb_client.requests import Requests
 from cdb_client.writes import Writes
 
 INTRODUCTION = """\
@@ -39,7 +40,7 @@ def page() -> str:
     shared = [option for option in cdb.params if option.name in vars(Session()) or not option.expose_value]
     parts = [INTRODUCTION, "## Options of all commands\n", _paragraphs(cdb.help or ""), _table(shared)]
     parts += [_command_section(name, command, shared) for name, command in _commands(cdb, "cdb")]
-    parts += [_class_section(one) for one in (*CLASSES, Writes)]
+    parts += [_class_section(one) for one in (*CLASSES, Writes, Requests)]
     parts.append(
         "## Errors\n\n| class | exit code | meaning |\n|---|---|---|\n" + "".join(dict.fromkeys(_errors(CdbError)))
     )

@@ -7,14 +7,36 @@ import pytest
 from django.test import Client
 from pytest import mark
 
+from cdb_rest.api.requests import read_proposal
 from cdb_rest.api.urls import view_of
 from cdb_rest.http.security import SAFE_METHODS
-from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV
+from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, RequestKind
 from cdb_rest.routes import ROUTES
-from cdb_rest.rules.access import Role
+from cdb_rest.rules.access import Origin, Principal, Role
+from cdb_rest.writes import limits
+from cdb_rest.writes.requests import make_request
 from tests.api.helpers import INSERTION, MINE, OTHER, PATTERN, ROW
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("closed")]
+
+
+def proposed(kind, tag, **document):
+    """The path of a request for a write, which another person has made."""
+    if kind == "clear":
+        document |= {"payload_type": "Gain", "since": [1, 0], "until": "open"}
+    origin = Origin("alice", principal=Principal("alice", "token"))
+    proposal = read_proposal(RequestKind(kind), tag, document)
+    return f"requests/{make_request(proposal=proposal, document=document, reason='why', origin=origin).id}"
+
+
+def accepting(tag):
+    limits.set_limits(name=tag, closed_until=None, largest_major=None, accepts_requests=True)
+    return tag
+
+
+def proposed_rows(tag):
+    rows = [{"payload_type": "Gain", "payload_url": "x", "since": 2}]
+    return proposed("import", tag, rows=rows)
 
 
 # The role that a write to a tag needs, and the write: method, path and body for the name of the tag and the ids of IOVs.
@@ -81,6 +103,38 @@ WRITES = {
             [{"payload_type": "Gain", "payload_url": "x", "since": 2}],
         ),
     ),
+    "accept rows": (Role.CONTRIBUTOR, lambda tag, ids: ("POST", f"{proposed_rows(tag)}/accept", None)),
+    "accept rows in a locked tag": (
+        Role.MANAGER,
+        lambda tag, ids: ("POST", f"{proposed_rows(accepting(f'{tag} locked'))}/accept", None),
+    ),
+    "accept a clearing": (Role.MANAGER, lambda tag, ids: ("POST", f"{proposed('clear', tag)}/accept", None)),
+    "accept an undo": (Role.MANAGER, lambda tag, ids: ("POST", f"{proposed('undo', tag, revision=2)}/accept", None)),
+    "accept a status": (
+        Role.MANAGER,
+        lambda tag, ids: ("POST", f"{proposed('status', tag, status='locked')}/accept", None),
+    ),
+    "accept the status frozen": (
+        Role.PUBLISHER,
+        lambda tag, ids: ("POST", f"{proposed('status', tag, status='frozen')}/accept", None),
+    ),
+    "accept a clone": (
+        Role.MANAGER,
+        lambda tag, ids: ("POST", f"{proposed('clone', f'{tag}-new', clone_of='source')}/accept", None),
+    ),
+    "reject rows": (Role.CONTRIBUTOR, lambda tag, ids: ("POST", f"{proposed_rows(tag)}/reject", {"comment": "no"})),
+    "reject rows for a locked tag": (
+        Role.MANAGER,
+        lambda tag, ids: ("POST", f"{proposed_rows(f'{tag} locked')}/reject", {"comment": "no"}),
+    ),
+    "reject a status": (
+        Role.MANAGER,
+        lambda tag, ids: ("POST", f"{proposed('status', tag, status='frozen')}/reject", {"comment": "no"}),
+    ),
+    "let requests change a tag": (
+        Role.MANAGER,
+        lambda tag, ids: ("PUT", f"global-tags/{tag}/limits", {"accepts_requests": True}),
+    ),
     "limit a tag": (Role.MANAGER, lambda tag, ids: ("PUT", f"global-tags/{tag}/limits", {"largest_major": 9})),
     "plan an insertion": (
         Role.CONTRIBUTOR,
@@ -134,7 +188,7 @@ def test_every_view_that_writes_declares_a_role():
         assert has_writes == (route.writes is not None or bool(route.reads_by_post)), route
 
 
-@mark.parametrize("write", ["lock", "create", "clone", "revert", "delete"])
+@mark.parametrize("write", ["lock", "create", "clone", "revert", "delete", "accept rows in a locked tag"])
 def test_a_manager_of_some_payload_types_cannot_change_a_whole_tag(api, ids, login, write):
     _, request = WRITES[write]
     detail = api(*request(MINE, ids), **login("manager", types="Gain")).error(403, "not_permitted")["detail"]
@@ -151,6 +205,9 @@ def test_a_manager_of_some_payload_types_cannot_change_a_whole_tag(api, ids, log
         "attach an IOV",
         "move an IOV to another tag",
         "delete an IOV",
+        "accept rows",
+        "accept a clearing",
+        "reject rows",
     ],
 )
 def test_the_payload_type_must_match(api, ids, login, write):

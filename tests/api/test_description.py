@@ -27,22 +27,29 @@ NEEDS = {
     "DELETE payload-lists/{name}/delete": "POST payload-lists",
     "POST global-tags/{name}/revert": "POST payload-iovs/bulk",
     "POST global-tags/{name}/changes/{revision}/undo": "POST payload-iovs/bulk",
-}
+    **{
+        f"{method} requests/{{number}}{action}": "POST requests"
+        for method, action in (
+            ("GET", ""), ("POST", "/accept"), ("POST", "/reject"), ("POST", "/withdraw"), ("POST", "/comments"),
+        )
+    },
+}  # fmt: skip
 # What a request needs besides the parameters that are always required.
 QUERIES = {"GET payload-iovs/uses": "checksum=1"}
 TIMES = {"created", "updated", "inserted", "time"}
 
 
 @pytest.fixture
-def tiny(transactional_db):
+def tiny(transactional_db, login):
     # As the migration has them, and not the tests.
     for name, description in import_module("cdb_rest.migrations.0001_conditions_database").STATUSES.items():
         GlobalTagStatus.objects.filter(name=name).update(description=description)
     call_command("seed_scenario", "tiny", verbosity=0)
+    return login("administrator")
 
 
-def ask(api, label, query=""):
-    """The operation, with the examples of its parameters and its body."""
+def ask(api, headers, label, query=""):
+    """The operation, with the examples of its parameters and its body. Requests for changes need a token."""
     method, path = label.split(" ")
     filled = {
         one["name"]: one["schema"]["example"] for one in OPERATIONS[label].get("parameters", ()) if one.get("required")
@@ -55,7 +62,7 @@ def ask(api, label, query=""):
     )
     bodies = OPERATIONS[label].get("requestBody", {}).get("content", {}).get("application/json", {}).get("examples", {})
     body = next((example["value"] for example in bodies.values()), None)
-    return api(method, f"{path.format(**filled)}?{query}", body)
+    return api(method, f"{path.format(**filled)}?{query}", body, **(headers if "request" in path else {}))
 
 
 def response_examples():
@@ -76,17 +83,17 @@ WITHOUT_EXAMPLES = [label for label in DESCRIBED if label not in WITH_EXAMPLES]
 @pytest.mark.parametrize("label", WITHOUT_EXAMPLES)
 def test_the_examples_of_requests_succeed_in_a_new_database(api, tiny, label):
     if label in NEEDS:
-        ask(api, NEEDS[label]).ok()
-    assert ask(api, label, QUERIES.get(label, "")).status == 200
+        ask(api, tiny, NEEDS[label]).ok()
+    assert ask(api, tiny, label, QUERIES.get(label, "")).status == 200
 
 
 @pytest.mark.django_db(transaction=True, reset_sequences=True)
 @pytest.mark.parametrize(("label", "example"), response_examples())
 def test_the_examples_of_responses_are_true(api, tiny, label, example):
     if label in NEEDS:
-        ask(api, NEEDS[label]).ok()
+        ask(api, tiny, NEEDS[label]).ok()
     found = re.fullmatch(r"With (.*)|In the scenario tiny", example["summary"])
-    actual = ask(api, label, found[1] or "").ok()
+    actual = ask(api, tiny, label, found[1] or "").ok()
     assert is_within(example["value"], actual), actual
 
 

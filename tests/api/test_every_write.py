@@ -3,7 +3,16 @@
 import pytest
 
 from cdb_rest.api.base.authorization import WRITES
-from cdb_rest.models import GlobalTagChange, GlobalTagStatus, IdempotencyRecord, PayloadIOV, PayloadList, PayloadType
+from cdb_rest.models import (
+    ChangeRequest,
+    GlobalTagChange,
+    GlobalTagStatus,
+    IdempotencyRecord,
+    PayloadIOV,
+    PayloadList,
+    PayloadType,
+    RequestComment,
+)
 from cdb_rest.rules.access import Role
 from tests.api.helpers import INSERTION, ROW
 
@@ -33,6 +42,11 @@ REQUESTS = [
     ("PUT", "payload-types/Gain/description", {"description": "new"}),
     ("POST", "global-tags/run24/changes/2/undo", {}),
     ("PUT", "global-tags/run24/limits", {"closed_until": [5, 0], "largest_major": 99}),
+    ("POST", "requests", {"global_tag": "run24", "kind": "status", "document": {"status": "locked"}, "reason": "why"}),
+    ("POST", "requests/{request}/accept", {}),
+    ("POST", "requests/{request}/reject", {"comment": "no"}),
+    ("POST", "requests/{request}/withdraw", {}),
+    ("POST", "requests/{request}/comments", {"text": "hm"}),
     ("POST", "payload-iovs/clear", INSERTION_PLACE | {"since": [5, 0], "until": [7, "end"], "reason": "why"}),
 ]
 each_write = pytest.mark.parametrize(("method", "path", "body"), REQUESTS, ids=lambda item: str(item)[:40])
@@ -49,8 +63,8 @@ def test_the_table_has_every_write_route():
 
 
 @pytest.fixture
-def send(api, world):
-    """Sends a request of the table, with the ids and names of the world."""
+def send(api, world, login):
+    """Sends a request of the table, with the ids and names of the world, and by default with a token where one is needed."""
     PayloadType.objects.create(name="Unused")
     GlobalTagStatus.objects.create(name="unused")
     for status in ("locked", "unlocked"):
@@ -58,6 +72,10 @@ def send(api, world):
         api.put(f"gt_change_status/run24/{status}").ok()
     iov = PayloadIOV.objects.get(payload_list=None)
     names = {"gain": world["gain"].name, "detached": world["detached"].name, "loose": str(iov.id)}
+    headers = login(Role.PUBLISHER, name="robot")
+    proposed = {"rows": [{"payload_type": "Gain", "payload_url": "x", "since": 7}]}
+    body = {"global_tag": "run24", "kind": "import", "document": proposed, "reason": "why"}
+    names["request"] = str(api.post("requests", body, **headers).ok()["number"])
 
     def fill(value):
         if isinstance(value, dict):
@@ -66,12 +84,18 @@ def send(api, world):
             return [fill(item) for item in value]
         return value.format(**names) if isinstance(value, str) else value
 
-    return lambda method, path, body=None, **headers: api(method, fill(path), fill(body), **headers)
+    def send_one(method, path, body=None, **given):
+        return api(method, fill(path), fill(body), **((headers if path.startswith("requests") else {}) | given))
+
+    return send_one
 
 
 def state():
     """All that a write may change."""
-    models = (GlobalTagChange, GlobalTagStatus, PayloadType, PayloadList, PayloadIOV, IdempotencyRecord)
+    models = (
+        GlobalTagChange, GlobalTagStatus, PayloadType, PayloadList, PayloadIOV, IdempotencyRecord, ChangeRequest,
+        RequestComment,
+    )  # fmt: skip
     return [list(model.objects.order_by("pk").values()) for model in models]
 
 
@@ -107,7 +131,8 @@ def test_a_repeated_key_gets_the_first_answer_and_changes_nothing(send, method, 
 
 @each_write
 def test_the_key_of_another_actor_is_another_key(send, closed, login, method, path, body):
-    mine, other = login(Role.PUBLISHER), login(Role.PUBLISHER)
+    mine, other = login(Role.PUBLISHER, name="mine"), login(Role.PUBLISHER)
+    ChangeRequest.objects.update(requester="token:mine")
     key = {"Idempotency-Key": "1"}
     send(method, path, body, **key, **mine).ok()
     again = send(method, path, body, **key, **other)

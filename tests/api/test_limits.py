@@ -1,10 +1,8 @@
-"""Limits of tags, clearing of intervals, rows that are sent again, and ends of runs: by the API, the command and the page."""
+"""Limits of tags, clearing of intervals, rows that are sent again, and ends of runs: by the API and the page."""
 
-import io
 import re
 
 import pytest
-from django.core.management import CommandError, call_command
 
 from cdb_rest.models import GlobalTagChange, PayloadIOV
 from cdb_rest.rules.access import Role
@@ -27,24 +25,13 @@ def valid(majors):
     return "".join(found.values())
 
 
-def clear_by_api(since, until):
+def clear(since, until):
     end = [int(until.split(",")[0]), "end"] if until.endswith("end") else until if until == "open" else [int(until), 0]
     answer = Api().post(
         "payload-iovs/clear",
         {"global_tag": "tag", "payload_type": "Gain", "since": [since, 0], "until": end, "reason": "why"},
     )
     return answer.json["detail"] if answer.status != 200 else "unchanged" if answer.json["unchanged"] else "done"
-
-
-def clear_by_command(since, until):
-    out = io.StringIO()
-    until = until if not until.isdecimal() else f"{until},0"
-    arguments = ["--payload-type=Gain", f"--since={since},0", f"--until={until}", "--reason=why"]
-    try:
-        call_command("clear_iovs", "tag", *arguments, stdout=out)
-    except CommandError as error:
-        return str(error)
-    return "unchanged" if "Cut 0 IOVs" in out.getvalue() else "done"
 
 
 # Rows, the cleared interval, and what is valid in 0 to 11 then.
@@ -58,20 +45,18 @@ CLEARINGS = {
 }
 
 
-@pytest.mark.parametrize("way", [clear_by_api, clear_by_command])
 @pytest.mark.parametrize("case", CLEARINGS)
-def test_no_payload_is_valid_in_a_cleared_interval(stored, way, case):
+def test_no_payload_is_valid_in_a_cleared_interval(stored, case):
     before, since, until, expected = CLEARINGS[case]
     stored(before)
-    assert way(since, until) == ("unchanged" if case == "nothing" else "done")
+    assert clear(since, until) == ("unchanged" if case == "nothing" else "done")
     assert valid(range(12)) == expected
     changes = GlobalTagChange.objects.values_list("action", "comment")
     assert list(changes) == ([] if case == "nothing" else [("clear", "why")])
-    assert way(since, until) == "unchanged"
+    assert clear(since, until) == "unchanged"
     assert GlobalTagChange.objects.count() == len(changes)
 
 
-@pytest.mark.parametrize("way", [clear_by_api, clear_by_command])
 @pytest.mark.parametrize(
     ("status", "closed_until", "since", "reason"),
     [
@@ -82,15 +67,15 @@ def test_no_payload_is_valid_in_a_cleared_interval(stored, way, case):
         ("locked", None, 0, "payload IOVs cannot be removed"),
     ],
 )
-def test_a_clearing_is_refused_where_something_would_change(api, stored, way, status, closed_until, since, reason):
+def test_a_clearing_is_refused_where_something_would_change(api, stored, status, closed_until, since, reason):
     stored("a1-O")
     if closed_until:
         api.put("global-tags/tag/limits", {"closed_until": closed_until}).ok()
     api.put(f"gt_change_status/tag/{status}").ok()
-    found = way(since, "5")
+    found = clear(since, "5")
     assert reason in found if reason else found == "done"
     # Where nothing is valid, nothing changes, in every status.
-    assert way(0, "1") == "unchanged"
+    assert clear(0, "1") == "unchanged"
 
 
 def test_a_clearing_says_what_it_would_do(api, stored):
@@ -113,17 +98,19 @@ def by_limits_api(**values):
 def test_limits_are_shown_and_logged(api, stored):
     stored("a1-O")
     assert by_limits_api(closed_until=[5, 0], largest_major=99).ok()["largest_major"] == 99
+    assert by_limits_api(accepts_requests=True).ok()["accepts_requests"] is True
     for path in ("globalTag/tag", "globalTag/tag?light", "global-tags/tag/limits"):
         found = api.get(path).ok()
         assert (found["closed_until"], found["largest_major"]) == ([5, 0], 99)
-    change = api.get("global-tags/tag/changes/1").ok()
-    assert (change["action"], change["after"]["limits"]) == ("limits", {"closed_until": [5, 0], "largest_major": 99})
+    change = api.get("global-tags/tag/changes/2").ok()
+    limits = {"closed_until": [5, 0], "largest_major": 99, "accepts_requests": True}
+    assert (change["action"], change["after"]["limits"]) == ("limits", limits)
     by_limits_api(closed_until=[5, 0]).ok()
-    assert GlobalTagChange.objects.count() == 1
+    assert GlobalTagChange.objects.count() == 2
     assert by_limits_api(largest_major=None).ok()["closed_until"] == [5, 0]
     page = ServiceClient(headers={"Accept": "text/html"}).get("/tags/tag").content.decode()
     assert "Closed until" in page and "<dd>5, 0</dd>" in page
-    for wrong in ({}, {"closed_until": 5}, {"largest_major": -1}, {"largest": 5}):
+    for wrong in ({}, {"closed_until": 5}, {"largest_major": -1}, {"largest": 5}, {"accepts_requests": 7}):
         by_limits_api(**wrong).error(400)
 
 
@@ -152,7 +139,7 @@ def limited(api, empty_tag):
     api.put("gt_change_status/tag/locked").ok()
     api.put("gt_change_status/tag/unlocked").ok()
     api.post("payload-iovs/insert", body(payload_url="first", checksum="", since=[2, 0])).ok()
-    by_limits_api(closed_until=[5, 0], largest_major=99).ok()
+    by_limits_api(closed_until=[5, 0], largest_major=99, accepts_requests=True).ok()
 
 
 @pytest.mark.parametrize("case", EXCEEDING)
@@ -171,7 +158,7 @@ def test_a_write_within_the_limits_is_accepted(api, limited, case):
 def test_a_limited_tag_is_cloned_and_deleted(api, limited):
     clone = api.post("cloneGlobalTag/tag/copy").ok()["name"]
     found = api.get(f"global-tags/{clone}/limits").ok()
-    assert (found["closed_until"], found["largest_major"]) == (None, 99)
+    assert (found["closed_until"], found["largest_major"], found["accepts_requests"]) == (None, 99, False)
     api.delete("deleteGlobalTag/tag").ok()
 
 

@@ -8,10 +8,13 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from cdb_rest.access import rules
+from cdb_rest.api.requests import read_proposal
 from cdb_rest.api.urls import STRATEGY_ROUTES, view_of
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList, PayloadType
 from cdb_rest.routes import ROUTES
+from cdb_rest.rules.access import Origin, Principal
 from cdb_rest.writes import global_tags
+from cdb_rest.writes.requests import make_request
 
 pytestmark = pytest.mark.django_db
 
@@ -21,6 +24,7 @@ NAMES = {
     "a": "tag0",
     "b": "tag1",
     "revision": "1",
+    "number": "{number}",
     "tag_id": "{tag_id}",
     "list_id": "{list_id}",
     "iov_id": "{iov_id}",
@@ -90,6 +94,10 @@ def test_budgets(api, build, strategies_on, rows):
         "list_name": payload_list.name,
         "iov_id": PayloadIOV.objects.first().id,
     }
+    proposal = read_proposal("status", "tag0", {"status": "locked"})
+    origin = Origin("alice", principal=Principal("alice", "token"))
+    for _ in range(rows):
+        names["number"] = make_request(proposal=proposal, document={}, reason="why", origin=origin).id
     found = {}
     for path in BUDGETS:
         # Each request is the first one of a process, which has not read the rules yet.

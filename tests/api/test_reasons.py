@@ -1,4 +1,4 @@
-"""Differences, uses and explanations in the past of a tag, compared with what the API returned at each revision.
+"""Uses and explanations in the past of a tag, compared with what the API returned at each revision.
 
 A database has one mode for all its time, so each test sets it before it plays a history.
 """
@@ -11,14 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdb_rest.models import GlobalTagChange
-from cdb_rest.rules.moment import OPEN, Interval, Mode, Moment
-from tests.api.analysis_model import LAWS, MODES, differences, read_differences, rows_of, valid
+from cdb_rest.rules.moment import OPEN, Moment
+from tests.api.analysis_model import LAWS, MODES, rows_of, valid
 from tests.builders import emptied
 from tests.profiles import examples
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MOMENT = st.tuples(st.integers(0, 4), st.integers(0, 2))
-WHOLE = Interval.from_wire(Moment(0, 0), Moment(OPEN, OPEN), Mode.CONTINUOUS)
 # With the last moments of majors, after which an inclusive end is in the next major.
 MOMENT_OR_LAST = st.one_of(MOMENT, st.tuples(st.integers(0, 4), st.just(OPEN)))
 INTERVALS = st.one_of(
@@ -66,20 +65,6 @@ def play(api, history):
 @pytest.fixture
 def gain(build):
     build.list(None, "Gain")
-
-
-@settings(max_examples=examples(150), **LAWS)
-@given(history=HISTORIES, mode=MODES, data=st.data())
-def test_revisions_differ_as_their_contents_do(api, gain, settings, history, mode, data):
-    settings.CDB_IOV_MODE = mode.value
-    with emptied():
-        seen = {revision: rows_of(nested) for revision, nested in play(api, history).items()}
-        revisions = sorted(seen)
-        one, other = (data.draw(st.sampled_from(revisions)) for _ in range(2))
-        expected = differences(seen[one], seen[other], WHOLE, mode)
-        assert read_differences(api, f"global-tags/tag/diff/tag?rev_a={one}&rev_b={other}") == expected
-        expected = differences(seen[one], seen[revisions[-1]], WHOLE, mode)
-        assert read_differences(api, f"global-tags/tag/diff/tag?rev_a={one}") == expected
 
 
 INTERVAL = ("major_iov", "minor_iov", "major_iov_end", "minor_iov_end")

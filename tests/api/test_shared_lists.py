@@ -108,16 +108,17 @@ REQUESTS = {
         *(f"?gtName={{tag}}&majorIOV={major}&minorIOV={minor}&rev={{revision}}" for major, minor in MOMENTS),
     ],
     "IOVLookupView": [f"?{MOMENT}"],
-    **{view_of(route).__name__: [f"?{MOMENT}", f"?{MOMENT}&strict=1"] for route in STRATEGY_ROUTES[1:]},
+    **{view_of(route).__name__: [f"?{MOMENT}", f"?{MOMENT}&strict=1"] for route in STRATEGY_ROUTES},
     # They take no tag and no list, and an IOV is a stored row, which is in one list.
     "GlobalTagStatusListView": [],
+    "ChangeRequestListView": [],
+    "ChangeRequestView": [],
     "PayloadTypeListView": [],
     "PayloadTypeDescriptionView": [],
     "PayloadTypeChangeListView": [],
     "PayloadIOVByIdView": [],
     "PublicSettingView": [],
     "WhoAmIView": [],
-    "StrategyListView": [],
 }  # fmt: skip
 # The reads of all tags, with the member that has the name of the tag.
 READS_OF_ALL = {

@@ -1,9 +1,8 @@
-"""What only the command `import_iovs` has, and how the rows of files and of bulk requests are placed."""
+"""What only the command `import_iovs` has, and its options."""
 
 import io
 import re
 import tempfile
-from html import unescape
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,6 +16,8 @@ from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, PayloadList,
 from cdb_rest.rules.moment import AFTER_ALL, OPEN, Interval, Moment
 from cdb_rest.writes import imports
 from tests.conftest import Api, ServiceClient
+from tests.imports import ways
+from tests.imports.ways import post, rows, valid
 
 HEADER = "payload_type,payload_url,checksum,size,major_iov,minor_iov,major_iov_end,minor_iov_end,revision\n"
 EXPORTED = HEADER.replace("revision", "revision,mode")
@@ -54,42 +55,6 @@ def state():
     return [sorted(map(str, kind.objects.values_list())) for kind in kinds]
 
 
-def valid():
-    """The rows of the tag as text: payload, start, end."""
-    rows = (
-        PayloadIOV.objects.filter(payload_list__isnull=False)
-        .order_by("comb_iov")
-        .values_list("payload_url", "major_iov", "minor_iov", "major_iov_end", "minor_iov_end")
-    )
-    return " ".join(
-        f"{url}{_number(since)}-{_number(until)}"
-        for url, *since, in_major, in_minor in rows
-        for until in [[in_major, in_minor]]
-    )
-
-
-def _number(moment):
-    major, minor = moment
-    return (
-        "O"
-        if (major, minor) == (OPEN, OPEN)
-        else f"{major}"
-        if minor == 0
-        else f"{major}.{minor}"
-        if minor != OPEN
-        else f"{major}.O"
-    )
-
-
-def rows(*texts):
-    """A file of rows such as "a,1,9": payload, start, end."""
-    lines = [text.split(",") for text in texts]
-    return SHORT + "".join(
-        f'Gain,{url},"{since},0","{until},0"\n' if until.isdecimal() else f'Gain,{url},"{since},0",{until}\n'
-        for url, since, until in lines
-    )
-
-
 def by_command(content, *arguments):
     try:
         run(content, "--confirm", *arguments)
@@ -98,24 +63,15 @@ def by_command(content, *arguments):
     return valid()
 
 
+def by_api(content, *arguments):
+    query = "confirm=1&open_hides_later=1" if "--open-hides-later" in arguments else "confirm=1"
+    answer = post(content, query)
+    return valid() if answer.status == 200 else answer.json["detail"]
+
+
 def by_page(content, *arguments):
-    client, path = ServiceClient(headers={"Accept": "text/html"}), "/tags/tag/insert"
-    content = content if isinstance(content, bytes) else content.encode()
-    values = {"kind": "file", "open_hides_later": "1" if "--open-hides-later" in arguments else ""}
-    page = client.post(path, values | {"file": SimpleUploadedFile("rows", content)})
-    text = page.content.decode()
-    if "No change." in text:
-        return valid()
-    if page.status_code == 200:
-        values |= re.findall(r'name="(planned|previewed)" value="(\w+)"', text)
-        values |= {"text": unescape(re.search(r"<textarea[^>]*>\n(.*?)</textarea>", text, re.DOTALL)[1])}
-        stored = client.post(path, values | {"store": "1", "confirm": "1"})
-        assert stored.status_code == 303, stored.content.decode()[:2000]
-        return valid()
-    assert page.status_code in (400, 409, 404, 413), text[:2000]
-    lines = re.findall(r'<td class="number">(\d+)</td><td>(.*?)</td>', text)
-    alert = re.search(r'role="alert" class="problem"[^>]*>(.*?)</div>', text, re.DOTALL)[1]
-    return unescape("\n".join(f"Line {number}: {fault}" for number, fault in lines) or re.sub("<.*?>", "", alert))
+    ways.by_page(content, confirm="1", **({"open_hides_later": "1"} if arguments else {}))
+    return valid()
 
 
 @pytest.fixture
@@ -123,42 +79,21 @@ def tag(build):
     build.list(build.tag(), "Gain")
 
 
-# Rows that are stored before, the file, and what is there then.
+# Rows that are stored before, the file, and what is there then. tests/imports has more without options.
 LISTS = {
     "an open end hides nothing": ("a1-O c8-O", rows("b,5,open"), (), "a1-O b5-O c8-O"),
     "unless it should": ("a1-O c8-O", rows("b,5,open"), ("--open-hides-later",), "a1-5 b5-O"),
     "or up to the next row of the file": ("a1-O c8-O", rows("b,5,open", "d,9,next"), ("--open-hides-later",), "a1-5 b5-9 d9-O"),
-    "an end hides what is in the interval": ("a1-O c8-O", rows("b,5,9"), (), "a1-5 b5-9 c9-O"),
-    "the export with one payload replaced": ("a1-O b5-6 c8-O", rows("a,1,open", "B,5,6", "c,8,open"), (), "a1-O B5-6 c8-O"),
-    "the same file again": ("a1-O b5-6 c8-O", rows("a,1,open", "b,5,6", "c,8,open"), (), "a1-O b5-6 c8-O"),
     "the same file with a row appended": ("a1-O b5-6", rows("a,1,", "b,5,6", "c,8,"), (), "a1-O b5-6 c8-O"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("way", [by_command, by_page])
+@pytest.mark.parametrize("way", [by_command, by_api, by_page])
 @pytest.mark.parametrize("case", LISTS)
 def test_a_file_is_placed_in_the_same_way_everywhere(stored, way, case):
     before, content, arguments, expected = LISTS[case]
     stored(before)
-    ids = set(PayloadIOV.objects.values_list("id", flat=True))
     assert way(content, *arguments) == expected
-    if before == expected:
-        assert set(PayloadIOV.objects.values_list("id", flat=True)) == ids and not GlobalTagChange.objects.exists()
-
-
-@pytest.mark.parametrize("case", [case for case in LISTS if not LISTS[case][2] and "replaced" not in case])
-def test_a_bulk_request_places_its_rows_in_the_same_way(stored, case):
-    before, content, _, expected = LISTS[case]
-    stored(before)
-    name = PayloadList.objects.get().name
-    found = re.findall(r'Gain,(\w),"(\d+),0",(?:"(\d+),0")?', content)
-    body = [
-        {"payload_list": name, "payload_url": url, "major_iov": int(since), "minor_iov": 0}
-        | ({"major_iov_end": int(until), "minor_iov_end": 0} if until else {})
-        for url, since, until in found
-    ]
-    Api().post("bulk_piov", body).ok()
-    assert valid() == expected
 
 
 def test_rows_in_order_replace_parts_of_earlier_ones(tag):
@@ -170,12 +105,10 @@ def test_rows_in_order_replace_parts_of_earlier_ones(tag):
 def test_a_protected_tag_takes_the_same_file_again_and_nothing_else(stored, api, status):
     stored("a1-O b5-6")
     api.put(f"gt_change_status/tag/{status}").ok()
-    again = rows("a,1,open", "b,5,6")
-    assert by_command(again) == "a1-O b5-6"
-    # For a frozen tag, the page has no form.
-    assert status == "frozen" or by_page(again) == "a1-O b5-6"
-    for other in (rows("x,2,3"), rows("x,1,")):
-        assert "Line 2: " in by_command(other) and (status == "frozen" or "Line 2: " in by_page(other))
+    for way in (by_command, by_api):
+        assert way(rows("a,1,open", "b,5,6")) == "a1-O b5-6"
+        for other in (rows("x,2,3"), rows("x,1,")):
+            assert "Line 2: " in way(other)
     assert valid() == "a1-O b5-6"
 
 

@@ -47,26 +47,6 @@ def test_the_generator_is_the_same_on_every_machine():
     assert digests == {"realistic": "addf49210d85e3ab", "random": "d6478c1461fa1660", "sequential": "4e90160bb310aa26"}
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_the_database_holds_what_the_generator_says(layout):
-    seed("tiny", "--layout", layout, "--global-tag", "mine")
-    assert list(GlobalTag.objects.values_list("name", flat=True)) == ["mine"]
-    for payload_list in PayloadList.objects.select_related("payload_type"):
-        rows = PayloadIOV.objects.filter(payload_list=payload_list).order_by("comb_iov")
-        found = [
-            (
-                row.payload_url,
-                row.checksum,
-                row.size,
-                (row.major_iov, row.minor_iov),
-                (row.major_iov_end, row.minor_iov_end),
-                row.extra,
-            )
-            for row in rows
-        ]
-        assert found == list(rows_of_type(SCENARIOS["tiny"], payload_list.payload_type.name, layout=layout, seed=1))
-
-
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -93,7 +93,7 @@ def test_the_admin_works_by_https_and_keeps_its_cookies_there(browser):
         flags = {flag.strip().lower() for flag in cookie.split(";")[1:]}
         site = "lax" if cookie.startswith("sessionid") else "strict"
         assert {"secure", "httponly", f"samesite={site}", "path=/"} <= flags, cookie
-    status, headers, page = browser("GET", "/admin/cdb_rest/globaltagchange/")
+    status, headers, page = browser("GET", "/admin/cdb_rest/accesschange/")
     assert status == 200 and b"operator" in page.lower()
     assert headers["Strict-Transport-Security"] == "max-age=31536000"
 

@@ -37,6 +37,7 @@ class Judge:
         self._last = {}
         self._answered = {}
         self._times = {}
+        self._requests = []
 
     def write(self, write, expected, outcome=None, effect=None):
         """Do it, and hold what comes of it against what should: an error and nothing else, or v of the lists in `outcome`

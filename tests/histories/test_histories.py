@@ -23,7 +23,7 @@ def test_every_history_agrees_with_the_oracle(world, settings):
     machine, settings.CDB_IOV_MODE = WORLDS[world]
 
     def enough(seen):
-        rare = ("rows sent again", "clearings", "clones of the past")
+        rare = ("rows sent again", "clearings", "clones of the past", "accepted for locked tags")
         return seen["steps"] >= STEPS / len(WORLDS) and all(seen[name] for name in rare)
 
     play_until(enough, machine, PORTION, most_steps=MOST_STEPS)

@@ -58,10 +58,10 @@ def by_api(content: bytes) -> Outcome:
     return Outcome("unchanged" if stored.json["unchanged"] else "stored", lines, kinds)
 
 
-def by_page(content: bytes) -> Outcome:
-    """The outcome for the page of insertions, where no box is ticked."""
+def by_page(content: bytes, **ticked: str) -> Outcome:
+    """The outcome for the page of insertions, where no box is ticked but those that are given."""
     client, path = Client(headers={"Accept": "text/html"}), "/tags/tag/insert"
-    page = client.post(path, {"kind": "file", "file": SimpleUploadedFile("rows", content)}).content.decode()
+    page = client.post(path, {"kind": "file", "file": SimpleUploadedFile("rows", content)} | ticked).content.decode()
     if refusal := re.search(r'class="problem" data-code="(\w+)".*?</div>', page, re.DOTALL):
         lines = re.findall(r'<td class="number">(\d+)</td>', refusal[0])
         return Outcome(refusal[1], [int(number) for number in lines] or _lines(refusal[0]), set())
@@ -73,7 +73,7 @@ def by_page(content: bytes) -> Outcome:
         return Outcome("unchanged", lines, set(warnings))
     text = re.search(r"<textarea[^>]*>\n(.*?)</textarea>", page, re.DOTALL)
     hidden = dict(re.findall(r'name="(planned|previewed)" value="(\w+)"', page))
-    answer = client.post(path, {"kind": "file", "text": unescape(text[1])} | hidden)
+    answer = client.post(path, {"kind": "file", "text": unescape(text[1])} | hidden | ticked)
     code = re.search(r'data-code="(\w+)"', answer.content.decode())
     return Outcome(code[1] if code else "stored", lines, set(warnings))
 

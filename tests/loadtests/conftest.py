@@ -17,7 +17,7 @@ def needs_packages():
 
 @pytest.fixture(scope="session")
 def load_service():
-    """`manage.py run` with its example tag, for all tests of users and of the web UI."""
+    """`manage.py run` with its example tag, for all tests of users."""
     # The account of PostgreSQL cannot read the directories of pytest.
     directory = tempfile.TemporaryDirectory(prefix="cdb-load-", ignore_cleanup_errors=True)
     with directory as path, Service(Path(path) / "data").running() as service:

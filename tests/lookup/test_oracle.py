@@ -125,15 +125,6 @@ def hold_against_the_model(lists, extra, only_valid, as_objects, mode, off=()):
 
 
 PATHS = [path for route in STRATEGY_ROUTES for path in route.paths]
-QUESTION = "?gtName=tag&majorIOV=1&minorIOV=0"
-
-
-@pytest.mark.parametrize("path", PATHS)
-def test_without_the_setting_nothing_is_there(api, build, path):
-    build.tag()
-    for spelling in (path, path.rstrip("/")):
-        for method in ("GET", "POST", "DELETE"):
-            api(method, spelling + QUESTION).error(404, "route_not_found")
 
 
 @pytest.mark.parametrize(

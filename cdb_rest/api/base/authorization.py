@@ -6,6 +6,7 @@ The services check the roles of a write again, for its global tags and payload t
 import re
 from typing import TYPE_CHECKING
 
+from django.conf import settings
 from django.core.exceptions import SuspiciousOperation
 from django.http import HttpRequest, HttpResponse
 from django.http.multipartparser import MultiPartParserError
@@ -17,6 +18,7 @@ from rest_framework.request import Request
 from cdb_rest.access.authentication import SESSION, principal_of
 from cdb_rest.http.security import SAFE_METHODS
 from cdb_rest.routes import ROUTES
+from cdb_rest.rules.access import Role
 from cdb_rest.rules.errors import NotPermittedError
 
 if TYPE_CHECKING:
@@ -59,6 +61,7 @@ def is_closed_read(method: str, path: str) -> bool:
 class RoutePermission(BasePermission):
     """The permission class of all views: a write needs the role of its route, for at least one tag and payload type.
 
+    If that is the role reader, it needs a token or a login, and the role only if reads are closed.
     So a client without any permission is refused before its body is read. Reads are checked elsewhere
     (`cdb_rest.wsgi.refusals`).
     """
@@ -74,9 +77,12 @@ class RoutePermission(BasePermission):
             return True
         role = WRITES.get(path)
         # A method that the route does not have is refused by the view, with 405.
-        if role is not None:
+        if role is not None and hasattr(view, (request.method or "").lower()):
             principal = principal_of(request.META)
-            principal.require(role)
+            if role == Role.READER:
+                principal.require_known()
+            if role > Role.READER or not settings.CDB_ANONYMOUS_READS:
+                principal.require(role)
             if principal.method == SESSION:
                 _check_csrf(request._request)
         return True

@@ -79,7 +79,7 @@ def document_of(shape: type[Shape], row: Model) -> Document:
 
 def _follow(row: Any, path: str) -> Any:
     for name in path.split("__"):
-        row = None if row is None else getattr(row, name)
+        row = None if row is None else row.get(name) if isinstance(row, dict) else getattr(row, name)
     return row
 
 

@@ -10,6 +10,7 @@ from cdb_client.config import read_config
 from cdb_client.errors import InputError, NotFoundError
 from cdb_client.files import Files
 from cdb_client.online import Online
+from cdb_client.requests import Requests
 from cdb_client.snapshot_file import SnapshotFile
 from cdb_client.sources import Item
 from cdb_client.tag import Tag
@@ -77,6 +78,11 @@ class Client:
     def writes(self) -> Writes:
         """The methods that change what the service stores. Raises `InputError` if a snapshot is read."""
         return Writes(self.transport)
+
+    @property
+    def requests(self) -> Requests:
+        """The methods that propose writes, and decide on proposed ones. Raises `InputError` if a snapshot is read."""
+        return Requests(self.transport)
 
     @property
     def mode(self) -> str:

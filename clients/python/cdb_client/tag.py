@@ -1,6 +1,5 @@
 """`Tag`: the reads of a global tag."""
 
-import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ from cdb_client.moments import Moment, When, as_moment, exclusive_end
 from cdb_client.online import Online
 from cdb_client.payload import PayloadIOV, Resolution
 from cdb_client.sources import AsOf, Item, Row, label, past, window
-from cdb_client.transport import segment
+from cdb_client.transport import pages, segment
 
 if TYPE_CHECKING:
     from cdb_client.client import Client
@@ -186,15 +185,7 @@ class Tag:
         """The entries of the change log, newest first, page by page."""
         if len(self.names) > 1 or any(self.states):
             raise InputError(f"The change log is read for one tag as a whole (got {self}).")
-        page, pages, last = 1, 1, math.inf
-        while page <= pages:
-            found = self._read(f"{self._path}/changes", [("page", str(page)), ("page_size", "200")])
-            for change in found["results"]:
-                # A change that is stored meanwhile moves the others to later places.
-                if change["revision"] < last:
-                    last = change["revision"]
-                    yield change
-            page, pages = page + 1, found["total_pages"]
+        return pages(self.client.transport, f"{self._path}/changes", [], "revision", about=f"tag {self}")
 
     def change(self, revision: int) -> Item:
         """An entry of the change log with what it removed (`before`) and added (`after`)."""

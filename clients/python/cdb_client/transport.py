@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import operator
 import os
 import random
@@ -233,6 +234,20 @@ class Transport:
 
     def _about(self, about: str) -> str:
         return f"{self.config.server}, {about}" if about else self.config.server
+
+
+def pages(transport: Transport, path: str, query: Query, number: str, *, about: str = "") -> Iterator[dict[str, Any]]:
+    """The elements of a list that the service sorts by a `number` of theirs, largest first, and returns in pages."""
+    page, total, last = 1, 1, math.inf
+    while page <= total:
+        sent = [*query, ("page", str(page)), ("page_size", "200")]
+        found = transport.get(path, sent, about=about, is_slow=True).json()
+        for element in found["results"]:
+            # An element that is stored meanwhile moves the others to later places.
+            if element[number] < last:
+                last = element[number]
+                yield element
+        page, total = page + 1, found["total_pages"]
 
 
 def segment(name: str) -> str:

@@ -117,7 +117,7 @@ class Writes:
             if refused := document["refused"]:
                 raise errors.RefusedError(f"{refused['detail']} (tag {tag})", refused)
         except errors.CdbError as error:
-            text = _faults(error.document.get("rows"), [place for place, _ in batch])
+            text = faults(error.document.get("rows"), [place for place, _ in batch])
             text = f"{text} ({self._transport.config.server}, tag {tag})" if text else str(error)
             if done and not dry_run:
                 text += f" The {done:,} rows before this request are stored."
@@ -150,7 +150,7 @@ class Writes:
         return cast(Item, self._transport.write(method, path, body, about=about))
 
 
-def _faults(rows: list[dict[str, Any]] | None, places: list[str]) -> str:
+def faults(rows: list[dict[str, Any]] | None, places: list[str]) -> str:
     """What is wrong with the first rows that the service names."""
     texts = []
     for row in (rows or ())[:FAULTS_NAMED]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 
 # The modules add their commands to the group.
-from cdb_client.cli import reading, setup, snapshots, writing  # noqa: F401
+from cdb_client.cli import reading, requests, setup, snapshots, writing  # noqa: F401
 from cdb_client.cli.options import cdb as cdb
 from cdb_client.errors import CdbError
 
