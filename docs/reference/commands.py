@@ -26,7 +26,7 @@ Options for sizes and times accept units: `8GiB`, `500MB` (1 MB is 1000² bytes,
 | exit code | meaning |
 |---|---|
 | 0 | the command was successful |
-| 1 | it failed, or a check found a fault (`adopt`, `check_history`, `check_intervals`) |
+| 1 | it failed, or a check found a fault (`adopt`, `check_coverage`, `check_history`, `check_intervals`, `check_names`) |
 | 2 | an option is unknown, missing or invalid; `adopt`: the source is not a database of nopayloaddb |
 | 130 | Ctrl-C ended the command |
 """
@@ -46,10 +46,14 @@ GUIDES = {
     "seed_scenario": "[Example data](glossary.md#example-data)",
     "compile_tag": "[Compiled lists](caching.md#use-it)",
     "compiled": "[Compiled lists](caching.md#use-it)",
+    "check_coverage": "[Ten questions](ten-questions.md#5-is-anything-missing)",
     "check_history": "[Keep, prune and check the history](history.md#check-the-history)",
+    "check_names": "[Names](api.md#names)",
     "check_intervals": "[When data look wrong](monitoring.md#when-data-look-wrong)",
     "explain_lookup": "[Compare the lookup strategies](requests.md#compare-the-lookup-strategies)",
     "strategy_indexes": "[Compare the lookup strategies](requests.md#compare-the-lookup-strategies)",
+    "clear_iovs": "[Clearing an interval](api.md#clearing-an-interval)",
+    "undo_change": "[Undoing a change](api.md#undoing-a-change)",
     "detached_iovs": "[Write](web-pages.md#write)",
     "import_iovs": "[Move tags between databases](web-pages.md#move-tags-between-databases)",
     "export_nopayloaddb": "[Move from nopayloaddb](adopt.md#7-going-back)",

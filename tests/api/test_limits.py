@@ -1,8 +1,10 @@
-"""Limits of tags, clearing of intervals, rows that are sent again, and ends of runs: by the API and the page."""
+"""Limits of tags, clearing of intervals, rows that are sent again, and ends of runs: by the API, the command and the page."""
 
+import io
 import re
 
 import pytest
+from django.core.management import CommandError, call_command
 
 from cdb_rest.models import GlobalTagChange, PayloadIOV
 from cdb_rest.rules.access import Role
@@ -25,13 +27,24 @@ def valid(majors):
     return "".join(found.values())
 
 
-def clear(since, until):
+def clear_by_api(since, until):
     end = [int(until.split(",")[0]), "end"] if until.endswith("end") else until if until == "open" else [int(until), 0]
     answer = Api().post(
         "payload-iovs/clear",
         {"global_tag": "tag", "payload_type": "Gain", "since": [since, 0], "until": end, "reason": "why"},
     )
     return answer.json["detail"] if answer.status != 200 else "unchanged" if answer.json["unchanged"] else "done"
+
+
+def clear_by_command(since, until):
+    out = io.StringIO()
+    until = until if not until.isdecimal() else f"{until},0"
+    arguments = ["--payload-type=Gain", f"--since={since},0", f"--until={until}", "--reason=why"]
+    try:
+        call_command("clear_iovs", "tag", *arguments, stdout=out)
+    except CommandError as error:
+        return str(error)
+    return "unchanged" if "Cut 0 IOVs" in out.getvalue() else "done"
 
 
 # Rows, the cleared interval, and what is valid in 0 to 11 then.
@@ -45,18 +58,20 @@ CLEARINGS = {
 }
 
 
+@pytest.mark.parametrize("way", [clear_by_api, clear_by_command])
 @pytest.mark.parametrize("case", CLEARINGS)
-def test_no_payload_is_valid_in_a_cleared_interval(stored, case):
+def test_no_payload_is_valid_in_a_cleared_interval(stored, way, case):
     before, since, until, expected = CLEARINGS[case]
     stored(before)
-    assert clear(since, until) == ("unchanged" if case == "nothing" else "done")
+    assert way(since, until) == ("unchanged" if case == "nothing" else "done")
     assert valid(range(12)) == expected
     changes = GlobalTagChange.objects.values_list("action", "comment")
     assert list(changes) == ([] if case == "nothing" else [("clear", "why")])
-    assert clear(since, until) == "unchanged"
+    assert way(since, until) == "unchanged"
     assert GlobalTagChange.objects.count() == len(changes)
 
 
+@pytest.mark.parametrize("way", [clear_by_api, clear_by_command])
 @pytest.mark.parametrize(
     ("status", "closed_until", "since", "reason"),
     [
@@ -67,15 +82,15 @@ def test_no_payload_is_valid_in_a_cleared_interval(stored, case):
         ("locked", None, 0, "payload IOVs cannot be removed"),
     ],
 )
-def test_a_clearing_is_refused_where_something_would_change(api, stored, status, closed_until, since, reason):
+def test_a_clearing_is_refused_where_something_would_change(api, stored, way, status, closed_until, since, reason):
     stored("a1-O")
     if closed_until:
         api.put("global-tags/tag/limits", {"closed_until": closed_until}).ok()
     api.put(f"gt_change_status/tag/{status}").ok()
-    found = clear(since, "5")
+    found = way(since, "5")
     assert reason in found if reason else found == "done"
     # Where nothing is valid, nothing changes, in every status.
-    assert clear(0, "1") == "unchanged"
+    assert way(0, "1") == "unchanged"
 
 
 def test_a_clearing_says_what_it_would_do(api, stored):

@@ -166,6 +166,19 @@ def test_existing_objects_are_read_cloned_reverted_and_deleted(api, build, name)
     assert not PayloadType.objects.exists() and not GlobalTag.objects.exists()
 
 
+def test_a_command_lists_the_names_that_new_objects_could_not_have(api, build):
+    build.list(build.tag("good"), "Good")
+    assert command("check_names")[0] == 200
+    build.list(build.tag("p1#v2"), "a\nb")
+    GlobalTagStatus.objects.create(name="é")
+    out = StringIO()
+    with pytest.raises(CommandError, match=r"could not have: 3 \("):
+        call_command("check_names", stdout=out)
+    lines = out.getvalue().splitlines()
+    assert [line.partition(": ")[0] for line in lines] == ["global tag 'p1#v2'", r"payload type 'a\nb'", "status 'é'"]
+    assert "'#' (U+0023) at position 3" in lines[0]
+
+
 # The arguments with which each command takes the name of an existing tag or payload type.
 COMMANDS = [
     ("import_iovs", "FILE", "--global-tag={}"),
@@ -174,6 +187,8 @@ COMMANDS = [
     ("check_history", "--tag={}"),
     ("prune_history", "--keep=1", r"--tag=\Q{}\E"),
     ("explain_lookup", "--global-tag={}"),
+    ("check_coverage", "--", "{}"),
+    ("check_coverage", "--base={}", "--", "{}"),
     ("compile_tag", "--", "{}"),
     ("compiled", "--drop={}"),
     ("who-may", "--type={}", "--", "insert", "{}"),

@@ -1,6 +1,7 @@
 """Reverting a tag and undoing a change: the request, the response, what reads see afterwards, roles, the command."""
 
 import pytest
+from django.core.management import CommandError, call_command
 
 from cdb_rest.models import GlobalTagChange
 from cdb_rest.rules.access import Role
@@ -171,3 +172,13 @@ def test_a_list_that_was_replaced_comes_back_if_the_other_one_is_as_it_was(api, 
     undo(api, later).ok()
     [one] = undo(api, replaced).ok()["payload_types"]
     assert one["list_detached"] == name and urls(api) == [["first"]] * 7
+
+
+def test_the_command_undoes_a_change(api, tag, capsys):
+    mistake = place(api, "mistake", 3, 6)
+    call_command("undo_change", "tag", mistake, "--dry-run")
+    assert "Would undo" in capsys.readouterr().out and ["mistake"] in urls(api)
+    call_command("undo_change", "tag", mistake, "--comment", "wrong gains")
+    assert "IOVs removed: 3, added: 1" in capsys.readouterr().out and urls(api) == [["first"]] * 7
+    with pytest.raises(CommandError, match="Delete the tag instead"):
+        call_command("undo_change", "tag", 1)

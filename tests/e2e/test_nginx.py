@@ -158,8 +158,8 @@ def test_the_links_and_commands_work_for_every_existing_name(adopted):
     for name in NAMES_OF_ADOPTED_DATABASES:
         assert sum(title.startswith(f"{name} <") for title in titles) >= 2, name
     # Commands take those that look like options.
-    assert adopted.manage("check_intervals", "--global-tag=-x").returncode == 0
-    missing = adopted.manage("explain_lookup", "--global-tag=--version")
+    assert "1 of 1 payload types have gaps" in adopted.manage("check_coverage", "--", "-x").stderr
+    missing = adopted.manage("check_coverage", "--", "--version")
     assert missing.stderr == "CommandError: There is no global tag '--version'.\n"
 
 
