@@ -161,6 +161,7 @@ def test_the_links_and_commands_work_for_every_existing_name(adopted):
     assert "1 of 1 payload types have gaps" in adopted.manage("check_coverage", "--", "-x").stderr
     missing = adopted.manage("check_coverage", "--", "--version")
     assert missing.stderr == "CommandError: There is no global tag '--version'.\n"
+    assert adopted.manage("check_names").returncode == 1
 
 
 @pytest.mark.parametrize("method", [b"POST", b"GET"])
