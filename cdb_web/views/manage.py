@@ -84,6 +84,7 @@ def manage(request: HttpRequest, name: str) -> HttpResponse:
                 name=name,
                 closed_until=inputs.moment("Closed until", closed) if closed else None,
                 largest_major=parse_number("Largest major number", largest) if largest else None,
+                accepts_requests="accepts_requests" in request.POST,
                 origin=origin,
             ).name
         elif request.POST.get("action") == "describe":

@@ -58,20 +58,20 @@ SERVICES: dict[str | None, Callable[..., object]] = {
 def requests(request: HttpRequest) -> HttpResponse:
     """The open requests, newest first, page by page; or those in another state, for one tag, or of the reader."""
     state, tag = request.GET.get("state", RequestState.OPEN), inputs.text(request.GET, "tag")
-    is_mine = "mine" in request.GET and is_known(request)
+    requester = principal_of(request.META).identity if "mine" in request.GET and is_known(request) else ""
     found = ChangeRequest.objects.order_by("-id").defer("document", "effect")
     if state in RequestState.values:
         found = found.filter(state=state)
     if tag:
         found = found.filter(global_tag=tag)
-    if is_mine:
-        found = found.filter(requester=principal_of(request.META).identity)
+    if requester:
+        found = found.filter(requester=requester)
     values = {
         "page": Paginator(found, PAGE_SIZE).get_page(request.GET.get("page")),
         "states": RequestState.values,
         "state": state,
         "tag": tag,
-        "is_mine": is_mine,
+        "requester": requester,
     }
     return show(request, "requests.html", values)
 
