@@ -25,6 +25,7 @@ from cdb_rest.rules.errors import (
     AuthenticationRequiredError,
     CdbError,
     NotPermittedError,
+    OverlapError,
     RequestNotFoundError,
     TagChangedError,
     TagLockedError,
@@ -159,7 +160,7 @@ def _decide(request: HttpRequest, item: ChangeRequest, values: dict[str, Any]) -
             try:
                 with transaction.atomic():
                     return proposal.apply(origin, opens=opens)
-            except (AuthenticationRequiredError, NotPermittedError, TagLockedError) as error:
+            except (AuthenticationRequiredError, NotPermittedError, OverlapError, TagLockedError) as error:
                 values["refusal"] = str(error)
             return proposal.apply()
 
