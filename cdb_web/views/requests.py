@@ -84,7 +84,7 @@ def change_request(request: HttpRequest, number: int) -> HttpResponse:
     The first POST previews it against the present state of the tag; then it can be accepted. The forms that do something else
     have the field `action`.
     """
-    item = ChangeRequest.objects.prefetch_related("comments").filter(id=number).first()
+    item = ChangeRequest.objects.filter(id=number).first()
     if item is None:
         raise RequestNotFoundError(number)
     action = request.POST.get("action")
@@ -118,6 +118,7 @@ def _values(request: HttpRequest, item: ChangeRequest) -> dict[str, Any]:
     changes = GlobalTagChange.objects.filter(since, global_tag=name).order_by("revision")
     values: dict[str, Any] = {
         "item": item,
+        "comments": item.comments.order_by("id"),
         "name": name,
         "tag": GlobalTag.objects.select_related("status").filter(name=name).first(),
         "is_mine": is_known(request) and principal.identity == item.requester,
