@@ -81,6 +81,7 @@ def show(request: HttpRequest, template: str, values: Mapping[str, Any], *, stat
     person = principal.name if principal and principal.method == SESSION else ""
     fixed = {
         "person": person,
+        "is_known": principal is not None and is_known(request),
         "may_log_in": not person and not settings.CDB_OPEN_WRITES,
         "log_in_url": f"{reverse('web:log_in')}?{urlencode({'next': request.get_full_path()})}",
         "is_administrator": principal is not None and administers(principal),
@@ -101,6 +102,11 @@ def show(request: HttpRequest, template: str, values: Mapping[str, Any], *, stat
 def may(request: HttpRequest, role: Role, tag: Object = None, payload_type: Object = None) -> bool:
     """Whether the reader has a role for a global tag and a payload type, as in `Principal.permission`."""
     return principal_of(request.META).permission(role, tag, payload_type) is not None
+
+
+def is_known(request: HttpRequest) -> bool:
+    """Whether the reader is a person or program, as `Principal.require_known` demands."""
+    return principal_of(request.META).method not in ("", "network")
 
 
 def administers(principal: Principal) -> bool:

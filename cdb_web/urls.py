@@ -18,6 +18,7 @@ from cdb_web.views import (
     lists,
     manage,
     payloads,
+    requests,
     tags,
     timeline,
 )
@@ -69,6 +70,8 @@ ROUTES: list[tuple[str, View, str]] = [
     ("tags/<name:name>/revert/<int:revision>", changes.revert, "revert"),
     ("tags/<name:name>/undo/<int:revision>", changes.undo, "undo"),
     ("log", changes.log, "log"),
+    ("requests", requests.requests, "requests"),
+    ("requests/<int:number>", requests.change_request, "request"),
     ("tags/<name:name>/coverage", compare.coverage, "coverage"),
     ("tags/<name:name>/access", access.tag_access, "tag_access"),
     ("access", access.access, "access"),

@@ -1,6 +1,7 @@
 """What the forms that write have in common: the origin of a write, confirmations, previews of what changes for readers."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from django.http import HttpRequest, HttpResponse
@@ -9,7 +10,8 @@ from django.urls import reverse
 from cdb_rest.access.authentication import principal_of
 from cdb_rest.analysis.difference import Comparison
 from cdb_rest.api.base.writes import WriteInput
-from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadList
+from cdb_rest.api.requests import read_proposal
+from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadList, RequestKind
 from cdb_rest.parsing.fields import read_value
 from cdb_rest.parsing.parameters import parse_number
 from cdb_rest.rules.access import Origin
@@ -24,9 +26,10 @@ from cdb_rest.rules.errors import (
 from cdb_rest.rules.names import TEXT_LENGTH
 from cdb_rest.writes.locks import lock_global_tag
 from cdb_rest.writes.previews import preview
+from cdb_rest.writes.requests import make_request
 from cdb_rest.writes.transactions import write
 from cdb_web.net_effect import net_effect
-from cdb_web.page import store_or_show
+from cdb_web.page import is_known, store_or_show
 
 Result = TypeVar("Result")
 
@@ -89,21 +92,50 @@ def check_confirmed(request: HttpRequest, name: str, kind: str = "global tag") -
 WriteService = Callable[..., object]
 
 
+@dataclass(frozen=True)
+class Steps:
+    """A write whose form stores something else than its preview shows.
+
+    `preview` is called with the argument `origin`, and rolled back. `store` also gets the arguments that `check` returns, and
+    returns the address of the page that follows.
+    """
+
+    preview: WriteService
+    store: Callable[..., str]
+
+
+def is_proposal(request: HttpRequest, *, may_write: bool) -> bool:
+    """Whether a form makes a request instead of a write: a known reader may not write, or asks for it."""
+    asks = "propose" in request.POST or request.POST.get("again") == "propose"
+    return is_known(request) and (asks or not may_write)
+
+
+def proposing(kind: RequestKind, tag: str, document: dict[str, Any], service: WriteService) -> Steps:
+    """The steps of a form that makes a request for a write, which `service` makes. Raises the errors of `read_proposal`."""
+    proposal = replace(read_proposal(kind, tag, document), service=lambda origin, _: service(origin=origin))
+
+    def store(*, origin: Origin, **_: Any) -> str:
+        found = make_request(proposal=proposal, document=document, reason=origin.comment, origin=origin)
+        return reverse("web:request", args=[found.id]) + "?new"
+
+    return Steps(lambda origin: proposal.apply(), store)
+
+
 def preview_and_store(
     request: HttpRequest,
     template: str,
     values: dict[str, Any],
-    write: Callable[[], tuple[str, WriteService]],
+    write: Callable[[], tuple[str, WriteService | Steps]],
     *,
     check: Callable[[], dict[str, Any]] = dict,
     inspect: Callable[[Any, Comparison], dict[str, Any]] = lambda plan, _: {"plan": plan},
 ) -> HttpResponse:
     """The page of a form. Its first POST shows what the write would change, and one with the field `planned` stores it.
 
-    `write` reads the form, and returns the name of the tag and the service. `check` raises `InvalidInputError` unless the form
-    may be stored, and returns further arguments of the service. The template gets the values of `net_effect.html`, and those that
-    `inspect` returns for the result of the service. After the write, the page of the change follows, or the history if nothing
-    changed. A form with the field `again` is previewed again.
+    `write` reads the form, and returns the name of the tag and the service, or its `Steps`. `check` raises `InvalidInputError`
+    unless the form may be stored, and returns further arguments of the service. The template gets the values of
+    `net_effect.html`, and those that `inspect` returns for the result of the service. After the write, the page of the change
+    follows, or the history if nothing changed. A form with the field `again` is previewed again.
     """
 
     def store() -> str | None:
@@ -112,6 +144,8 @@ def preview_and_store(
         try:
             if "planned" in request.POST and "again" not in request.POST:
                 arguments = check()
+                if isinstance(service, Steps):
+                    return service.store(origin=origin, **arguments)
                 as_previewed(request, tag, lambda: service(origin=origin, **arguments))
                 return _address_of_change(request, tag)
         except CdbError:
@@ -121,12 +155,13 @@ def preview_and_store(
         show_preview(tag, service, origin)
         return None
 
-    def show_preview(tag: str, service: WriteService, origin: Origin) -> None:
+    def show_preview(tag: str, service: WriteService | Steps, origin: Origin) -> None:
+        make = service.preview if isinstance(service, Steps) else service
         # The revision is read first: if the tag changes now, nothing is stored.
         planned = newest_revision(tag)
         found = preview(
             tag,
-            lambda: service(origin=origin),
+            lambda: make(origin=origin),
             lambda result, comparison: net_effect(comparison) | inspect(result, comparison),
         )
         values.update(found, planned=planned)

@@ -12,7 +12,7 @@ from cdb_rest.analysis.contents import Contents, read_contents
 from cdb_rest.analysis.difference import Comparison
 from cdb_rest.api.changes import CHANGES, select_changes
 from cdb_rest.history.changes import lists_around, previous_change
-from cdb_rest.models import ChangeAction, GlobalTag, GlobalTagChange, PayloadType
+from cdb_rest.models import ChangeAction, GlobalTag, GlobalTagChange, PayloadType, RequestKind
 from cdb_rest.rules.access import Role
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import ChangeNotFoundError, GlobalTagNotFoundError, RevisionPrunedError, quoted
@@ -21,8 +21,16 @@ from cdb_rest.writes.reverting import revert_global_tag
 from cdb_rest.writes.undoing import INSTEAD, undo_change
 from cdb_web import inputs
 from cdb_web.net_effect import net_effect
-from cdb_web.page import form_page, may, page, show, show_query
-from cdb_web.writes import check_confirmed, find_tag, preview_and_store
+from cdb_web.page import form_page, is_known, may, page, show, show_query
+from cdb_web.writes import (
+    Steps,
+    WriteService,
+    check_confirmed,
+    find_tag,
+    is_proposal,
+    preview_and_store,
+    proposing,
+)
 
 PAGE_SIZE = 50
 FILTERS = ("action", "payload_type", "actor", "since", "until", "search")
@@ -82,7 +90,9 @@ def change(request: HttpRequest, name: str, revision: int) -> HttpResponse:
         "change": found,
         "is_newest": not later.exists(),
         "is_whole": found.action in WHOLE,
-        "may_undo": exists and found.action not in INSTEAD and may(request, Role.CONTRIBUTOR, name),
+        "may_undo": exists
+        and found.action not in INSTEAD
+        and (may(request, Role.CONTRIBUTOR, name) or is_known(request)),
     }
     try:
         values |= _effect(found)
@@ -116,10 +126,16 @@ def _contents(found: GlobalTagChange | None) -> Contents:
 
 @form_page
 def undo(request: HttpRequest, name: str, revision: int) -> HttpResponse:
-    """A form that undoes a change. The page shows what would change; a POST stores it."""
+    """A form that undoes a change, or makes a request for that. The page shows what would change; a POST stores it."""
     values = _values(request, name, revision, Role.CONTRIBUTOR)
     service = partial(undo_change, name=name, revision=revision)
-    return preview_and_store(request, "undo.html", values, lambda: (name, service))
+    values["is_proposed"] = is_proposal(request, may_write=bool(values["may_write"]))
+
+    def write() -> tuple[str, WriteService | Steps]:
+        is_own = not values["is_proposed"]
+        return name, service if is_own else proposing(RequestKind.UNDO, name, {"revision": revision}, service)
+
+    return preview_and_store(request, "undo.html", values, write)
 
 
 @form_page

@@ -14,6 +14,7 @@ from cdb_rest.access.authentication import principal_of
 from cdb_rest.api.descriptions import GlobalTagDescriptionInput, PayloadTypeDescriptionInput
 from cdb_rest.api.global_tags import GlobalTagInput, NameInput
 from cdb_rest.api.payload_types import NamedInput
+from cdb_rest.api.requests import read_proposal
 from cdb_rest.compiled import demand
 from cdb_rest.compiled.pack import readable_packs
 from cdb_rest.compiled.state import read_state
@@ -25,10 +26,11 @@ from cdb_rest.models import (
     GlobalTagStatus,
     PayloadType,
     PayloadTypeChange,
+    RequestKind,
 )
 from cdb_rest.parsing.fields import read_value
 from cdb_rest.parsing.parameters import parse_number
-from cdb_rest.rules.access import All, Role
+from cdb_rest.rules.access import All, Origin, Role
 from cdb_rest.rules.errors import (
     CdbError,
     GlobalTagNotFoundError,
@@ -49,8 +51,9 @@ from cdb_rest.writes.global_tags import (
 )
 from cdb_rest.writes.limits import set_limits
 from cdb_rest.writes.payload_types import create_payload_type, delete_payload_type
+from cdb_rest.writes.requests import make_request
 from cdb_web import inputs
-from cdb_web.page import form_page, may, page, show, store_or_show
+from cdb_web.page import form_page, is_known, may, page, show, store_or_show
 from cdb_web.writes import check_confirmed, find_tag, origin_of
 
 
@@ -65,10 +68,13 @@ def manage(request: HttpRequest, name: str) -> HttpResponse:
         "may_clone": may(request, Role.MANAGER, None, All.ALL),
         "is_manager": is_manager,
         "statuses": _next_statuses(request, tag),
+        "proposed_statuses": _next_statuses(request, tag, is_proposed=True) if is_known(request) else [],
     }
 
     def store() -> str:
         origin = origin_of(request)
+        if "propose" in request.POST:
+            return _propose(request, tag, origin)
         if request.POST.get("action") == "clone":
             target = read_value({"name": request.POST.get("target", "")}, NameInput)["name"]
             shown = clone_global_tag(source=name, target=target, origin=origin).name
@@ -78,6 +84,7 @@ def manage(request: HttpRequest, name: str) -> HttpResponse:
                 name=name,
                 closed_until=inputs.moment("Closed until", closed) if closed else None,
                 largest_major=parse_number("Largest major number", largest) if largest else None,
+                accepts_requests="accepts_requests" in request.POST,
                 origin=origin,
             ).name
         elif request.POST.get("action") == "describe":
@@ -101,13 +108,24 @@ def manage(request: HttpRequest, name: str) -> HttpResponse:
     return store_or_show(request, "manage.html", values, store)
 
 
-def _next_statuses(request: HttpRequest, tag: GlobalTag) -> list[str]:
-    """The names of the statuses that the reader may give the tag now."""
+def _propose(request: HttpRequest, tag: GlobalTag, origin: Origin) -> str:
+    """Make a request for a clone of the tag, or for another status, and return the address of its page."""
+    kind, name, document = RequestKind.STATUS, tag.name, {"status": request.POST.get("status", "")}
+    if request.POST.get("action") == "clone":
+        name = read_value({"name": request.POST.get("target", "")}, NameInput)["name"]
+        kind, document = RequestKind.CLONE, {"clone_of": tag.name}
+    proposal = read_proposal(kind, name, document)
+    found = make_request(proposal=proposal, document=document, reason=origin.comment, origin=origin)
+    return reverse("web:request", args=[found.id]) + "?new"
+
+
+def _next_statuses(request: HttpRequest, tag: GlobalTag, *, is_proposed: bool = False) -> list[str]:
+    """The names of the statuses that the reader may give the tag now, or may only propose for it."""
     found = []
     names = GlobalTagStatus.objects.exclude(id=tag.status_id).order_by("id").values_list("name", flat=True)
     # The one that cannot be undone is the last.
     for name in sorted(names, key=lambda one: one == Status.FROZEN):
-        if may(request, role_for_status(name), tag.name, All.ALL):
+        if may(request, role_for_status(name), tag.name, All.ALL) != is_proposed:
             with suppress(CdbError):
                 check_status_change(tag=tag.name, old=tag.status.name, new=name)
                 found.append(name)

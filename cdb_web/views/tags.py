@@ -12,7 +12,7 @@ from cdb_rest.analysis.contents import ListVersion, read_contents
 from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.exports.export import Selection, find_source
 from cdb_rest.history.contents import find_past
-from cdb_rest.models import ChangeAction, GlobalTag, GlobalTagChange, GlobalTagStatus
+from cdb_rest.models import ChangeAction, ChangeRequest, GlobalTag, GlobalTagChange, GlobalTagStatus, RequestState
 from cdb_rest.rules.access import Role
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.moment import AFTER_ALL, EVERYTHING, Moment
@@ -119,6 +119,7 @@ def tag(request: HttpRequest, name: str) -> HttpResponse:
     fixed = {
         "name": name,
         "tag": GlobalTag.objects.filter(name=name).first(),
+        "open_requests": ChangeRequest.objects.filter(global_tag=name, state=RequestState.OPEN).count(),
         "revisions": changes.aggregate(first=Min("revision"), last=Max("revision")),
     }
     return show_query(request, "tag.html", fixed, lambda query: _tag(query, name, changes))

@@ -37,6 +37,7 @@ PAGES = [
     "/tags/patch/revert/1",
     "/tags/patch/undo/2",
     "/log",
+    "/requests",
     "/find?q=pixel",
     "/login",
     "/access",

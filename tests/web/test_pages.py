@@ -38,6 +38,7 @@ def paths_of(name, payload_type, url):
         f"/tags/{tag}/history",
         f"/tags/{tag}/history/1",
         f"/log?tag={tag}",
+        f"/requests?tag={tag}&state=",
         f"/tags/{tag}/coverage",
         f"/tags/{tag}/coverage?required={kind},none",
         f"/compare?a={tag}&rev_a=1",

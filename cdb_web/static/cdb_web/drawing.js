@@ -103,3 +103,5 @@ function drawPlan() {
 drawPlan();
 document.addEventListener("theme", drawPlan);
 window.addEventListener("resize", drawPlan);
+// A part of the page that htmx has loaded.
+document.addEventListener("htmx:afterSwap", drawPlan);
