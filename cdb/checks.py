@@ -15,10 +15,10 @@ from cdb_rest.access import issuers
 ENCRYPTED = {"require", "verify-ca", "verify-full"}
 SECRETS = (
     "CDB_SECRET_KEY",
+    "CDB_MAIL_URL",
     "DATABASE_URL",
     "DATABASE_REPLICA_URLS",
     "PGPASSWORD",
-    "CDB_MAIL_URL",
     env.SUPERUSER_PASSWORD,
 )
 

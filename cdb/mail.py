@@ -15,7 +15,7 @@ def settings() -> dict[str, Any]:
 
     Raises `ConfigurationError`, whose message does not show the password.
     """
-    url, sender = env.read()["CDB_MAIL_URL"], env.read()["CDB_MAIL_FROM"]
+    url, sender, public = (env.read()[name] for name in ("CDB_MAIL_URL", "CDB_MAIL_FROM", "CDB_PUBLIC_URL"))
     if not url:
         return {"CDB_MAIL": False}
     try:
@@ -27,8 +27,8 @@ def settings() -> dict[str, Any]:
         raise ConfigurationError(
             "CDB_MAIL_URL must look like smtp+tls://user:password@host:587, smtp://host or smtps://host"
         )
-    if not sender:
-        raise ConfigurationError("CDB_MAIL_URL also needs CDB_MAIL_FROM, the address that mail is sent from")
+    if not sender or not public:
+        raise ConfigurationError("CDB_MAIL_URL also needs CDB_MAIL_FROM, and CDB_PUBLIC_URL for the links in mail")
     return {
         "CDB_MAIL": True,
         "EMAIL_HOST": host,

@@ -1,5 +1,6 @@
 """Receivers of webhooks for tests: real servers, which note what they get."""
 
+import ssl
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -10,7 +11,7 @@ from standardwebhooks import Webhook
 class Receiver:
     """A server on a port of 127.0.0.1 that responds as `behaves` says: a status, or a function of the request handler."""
 
-    def __init__(self, behaves=200, port=0):
+    def __init__(self, behaves=200, certificate=None):
         self.behaves, self.requests, self.secret = behaves, [], None
         outer = self
 
@@ -28,10 +29,14 @@ class Receiver:
             def log_message(self, *_):
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
         self.port = self._server.server_port
-        self.url = f"http://127.0.0.1:{self.port}/hook?x=1"
+        self.url = f"http{'s' if certificate else ''}://localhost:{self.port}/hook?x=1"
+        if certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
         threading.Thread(target=self._server.serve_forever, args=[0.05], daemon=True).start()
 
     def changes(self, secret):

@@ -24,7 +24,7 @@ from cdb_rest.writes.positions import number_changes
 
 logger = logging.getLogger(__name__)
 CLAIM = named_sql.load("claim_subscriptions")
-INTERVAL_SECONDS, PAUSE_SECONDS = 1, 5
+INTERVAL_SECONDS, PAUSE_SECONDS = 1, 10
 # Subscriptions that a process serves at a time, and writes in one delivery.
 WORKERS, MOST_WRITES = 8, 100
 # Longer than a delivery takes. If the process is killed, another one continues after this time.
@@ -39,31 +39,26 @@ Encoder = Callable[[Sequence[GlobalTagChange], int], bytes]
 
 def send(subscription: Subscription, changes: Sequence[GlobalTagChange], position: int, encode: Encoder) -> None:
     """Send changes up to a position, once; without changes, it is a test. Raises `OSError`."""
-    address = subscription.url.removeprefix(MAILTO)
-    if address == subscription.url:
+    if subscription.url.startswith(MAILTO):
+        mail.send_changes(subscription.url.removeprefix(MAILTO), changes)
+    else:
         # The same identifier never has different changes: a receiver may ignore the second request.
         identifier = f"{subscription.id}-{subscription.delivered}-{position}" if changes else f"test-{time.time_ns()}"
-        webhooks.send(address, subscription.secret, identifier, encode(changes, position))
-    elif changes:
-        mail.send_changes(address, changes)
-    else:
-        mail.send([address], "Test", f"This is a test of {subscription}.")
+        webhooks.send(subscription.url, subscription.secret, identifier, encode(changes, position))
 
 
 def repeat(step: Callable[[], object]) -> None:
-    """Call `step` about every second until the process ends, also after errors, which are logged when they change."""
-    problem = ""
+    """Call `step` about every second until the process ends, also after errors, which are logged."""
     while True:
-        before, problem = problem, ""
+        pause = INTERVAL_SECONDS
         try:
             step()
         except Exception as error:
-            problem = " ".join(str(error).split())
-            if problem != before:
-                is_known = isinstance(error, DatabaseError | CdbError | OSError)
-                logger.warning("notices cannot be sent: %s", problem, exc_info=not is_known)
+            is_known = isinstance(error, DatabaseError | CdbError | OSError)
+            logger.warning("notices cannot be sent: %s", " ".join(str(error).split()), exc_info=not is_known)
             connections.close_all()
-        time.sleep(PAUSE_SECONDS if problem else INTERVAL_SECONDS)
+            pause = PAUSE_SECONDS
+        time.sleep(pause)
 
 
 class Deliverer:

@@ -31,11 +31,11 @@ def send(addresses: Sequence[str], subject: str, text: str) -> None:
 
 
 def send_changes(address: str, changes: Iterable[GlobalTagChange]) -> None:
-    """Send a mail with a line for each change. Raises `OSError`."""
+    """Send a mail with a line for each change, or a test without changes. Raises `OSError`."""
     lines = [f"{change}, by {change.actor or 'the system'}. {change.comment}".strip() for change in changes]
     names = {change.global_tag for change in changes}
-    subject = f"{min(names)} has changed" if len(names) == 1 else f"{len(names)} global tags have changed"
-    send([address], subject, "\n".join([*lines, "", f"{settings.CDB_PUBLIC_URL}/log", ""]))
+    what = f"{', '.join(names)} has changed" if len(names) == 1 else f"{len(names)} global tags have changed"
+    send([address], what if names else "Test", "\n".join([*lines, "", f"{settings.CDB_PUBLIC_URL}/log", ""]))
 
 
 def send_about_requests() -> None:

@@ -42,6 +42,7 @@ PAGES = [
     "/access",
     "/tags/tiny/access",
     "/tokens",
+    "/subscriptions",
     "/nothing",
     "/tags/tinny",
 ]

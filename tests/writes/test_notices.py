@@ -1,18 +1,28 @@
 """Notices: what receivers and persons get of changes and requests, and what becomes of subscriptions that fail."""
 
 import json
+import re
 import socket
+import sqlite3
+import ssl
+import subprocess
+import sys
 import time
 from concurrent.futures import wait
+from contextlib import nullcontext
 from datetime import timedelta
 
 import pytest
 from aiosmtpd.controller import Controller
 from aiosmtpd.handlers import Message
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 from django.contrib.auth.models import User
 from django.utils import timezone
 from standardwebhooks import Webhook
 
+from cdb.env import ROOT
 from cdb_rest.api.changes import notice_of
 from cdb_rest.models import ChangeRequest, GlobalTagChange, Subscription
 from cdb_rest.notices import webhooks
@@ -32,11 +42,11 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def receiver(settings):
     """Makes receivers."""
-    settings.CDB_WEBHOOK_NETWORKS = [webhooks.ip_network("127.0.0.0/8")]
+    settings.CDB_WEBHOOK_NETWORKS = [webhooks.ip_network(text) for text in ("127.0.0.0/8", "::1")]
     made = []
 
-    def make(behaves=200):
-        made.append(Receiver(behaves))
+    def make(*options):
+        made.append(Receiver(*options))
         return made[-1]
 
     yield make
@@ -84,7 +94,7 @@ def test_a_receiver_gets_each_matching_change_once_in_order_with_a_valid_signatu
     assert one.changes(everything.secret) == expected[1:] and len(one.requests) == 1
     assert [tag for tag, _ in other.changes(some.secret)] == ["a1"]
     headers, body = one.requests[0]
-    assert headers["Content-Type"] == "application/json" and headers["Host"] == f"127.0.0.1:{one.port}"
+    assert headers["Content-Type"] == "application/json" and headers["Host"] == f"localhost:{one.port}"
     document = json.loads(body)
     assert document["changes"][0]["comment"] == "why"
     assert document["cursor"] == str(Subscription.objects.get(id=everything.id).delivered)
@@ -116,6 +126,29 @@ def test_changes_that_a_receiver_does_not_confirm_are_sent_again(receiver):
     assert [tag for tag, _ in one.changes(subscription.secret)] == ["first", "first", "second"]
     subscription.refresh_from_db()
     assert (subscription.failures, subscription.failing_since, subscription.problem) == (0, None, "")
+
+
+def test_the_receiver_of_the_documentation_stores_each_change_once(receiver, tmp_path):
+    [program] = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "notices.md").read_text(), re.DOTALL)
+    port = free_port()
+    subscription = subscribe(f"http://127.0.0.1:{port}/")
+    (tmp_path / "secret").write_text(subscription.secret)
+    with subprocess.Popen([sys.executable, "-c", program.replace("9000", str(port))], cwd=tmp_path) as process:
+        try:
+            while socket.socket().connect_ex(("127.0.0.1", port)):
+                time.sleep(0.05)
+            create("tag")
+            deliver()
+            Subscription.objects.update(delivered=0)
+            create("other")
+            deliver()
+            Subscription.objects.update(delivered=0, secret="whsec_AAAA", next_attempt=timezone.now())
+            deliver()
+        finally:
+            process.kill()
+    assert "status 401" in Subscription.objects.get().problem
+    with sqlite3.connect(tmp_path / "changes.db") as store:
+        assert store.execute("SELECT tag, revision FROM change ORDER BY rowid").fetchall() == [("tag", 1), ("other", 1)]
 
 
 @pytest.mark.parametrize(
@@ -183,6 +216,27 @@ def test_the_name_is_resolved_once(receiver, monkeypatch):
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
     webhooks.send(f"http://name.example:{one.port}", "whsec_AAAA", "1", b"{}")
     assert asked.count("name.example") == 1 and one.requests[0][0]["Host"] == f"name.example:{one.port}"
+
+
+@pytest.mark.parametrize(("name", "problem"), [("localhost", None), ("other.example", "not valid for 'localhost'")])
+def test_the_certificate_of_a_receiver_must_be_trusted_and_for_its_name(receiver, monkeypatch, tmp_path, name, problem):
+    key, file = ec.generate_private_key(ec.SECP256R1()), tmp_path / "certificate.pem"
+    subject, now = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)]), timezone.now()
+    made = x509.CertificateBuilder(subject, subject, key.public_key(), 1, now, now + timedelta(days=1))
+    made = made.add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False).sign(
+        key, hashes.SHA256()
+    )
+    text = key.private_bytes(
+        *(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8), serialization.NoEncryption()
+    )
+    file.write_bytes(text + made.public_bytes(serialization.Encoding.PEM))
+    one = receiver(200, file)
+    with pytest.raises(webhooks.DeliveryError, match="self-signed certificate"):
+        webhooks.send(one.url, "whsec_AAAA", "1", b"{}")
+    monkeypatch.setattr(webhooks, "TLS", ssl.create_default_context(cafile=file))
+    with pytest.raises(webhooks.DeliveryError, match=problem) if problem else nullcontext():
+        webhooks.send(one.url, "whsec_AAAA", "1", b"{}")
+    assert len(one.requests) == (problem is None)
 
 
 def test_a_week_of_failures_stops_a_subscription_until_it_is_resumed(receiver):
