@@ -101,8 +101,8 @@ class Deliverer:
         if wanted := [change for change in changes if _is_wanted(subscription, change)]:
             try:
                 send(subscription, wanted, max(positions), self._encode)
-            except OSError as error:
-                logger.warning("%s: %s", subscription, error)
+            except Exception as error:  # also after a bug, the others get their changes
+                logger.warning("%s: %s", subscription, error, exc_info=not isinstance(error, OSError))
                 values, pause = _failed(subscription, str(error))
             else:
                 values |= {"delivered_at": timezone.now(), "failures": 0, "failing_since": None, "problem": ""}

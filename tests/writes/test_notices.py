@@ -24,6 +24,7 @@ from standardwebhooks import Webhook
 
 from cdb.env import ROOT
 from cdb_rest.api.changes import notice_of
+from cdb_rest.api.service import metrics_text
 from cdb_rest.models import ChangeRequest, GlobalTagChange, Subscription
 from cdb_rest.notices import webhooks
 from cdb_rest.notices.delivery import Deliverer
@@ -77,6 +78,13 @@ def again():
     Subscription.objects.update(next_attempt=timezone.now())
 
 
+def figures():
+    """The metrics: working, failing and stopped subscriptions, and whether one waits for a change."""
+    found = dict(re.findall(r"^(cdb_(?:sub|notice)\S+) (\S+)$", metrics_text().decode(), re.MULTILINE))
+    counts = [int(float(found[f'cdb_subscriptions{{state="{state}"}}'])) for state in ("working", "failing", "stopped")]
+    return (*counts, float(found["cdb_notice_age_seconds"]) > 0)
+
+
 def test_a_receiver_gets_each_matching_change_once_in_order_with_a_valid_signature(receiver):
     one, other = receiver(), receiver()
     create("before")
@@ -116,10 +124,12 @@ def test_changes_that_a_receiver_does_not_confirm_are_sent_again(receiver):
     subscription.refresh_from_db()
     assert len(one.requests) == subscription.failures == 1
     assert 3 < (subscription.next_attempt - timezone.now()).total_seconds() <= 5
+    assert figures() == (0, 1, 0, True)
     create("second")
     again()
     one.behaves = 204
     deliver()
+    assert figures() == (1, 0, 0, False)
     first, second = ({key: headers[key] for key in ("webhook-id",)} for headers, _ in one.requests)
     # Other contents, another identifier.
     assert first != second
@@ -254,10 +264,14 @@ def test_a_week_of_failures_stops_a_subscription_until_it_is_resumed(receiver):
     again()
     deliver()
     one.behaves = 200
-    assert len(one.requests) == 2
+    assert len(one.requests) == 2 and figures() == (0, 0, 1, False)
+    # New changes have no position until a subscription, or a client of `GET changes`, wants them.
+    subscribe(one.url)
+    create("other")
+    assert figures() == (1, 0, 1, True)
     subscriptions.resume(actor="ann", number=number)
     deliver()
-    assert len(one.requests) == 3 and Subscription.objects.get(id=number).failures == 0
+    assert len(one.requests) == 4 and Subscription.objects.get(id=number).failures == 0
 
 
 def test_many_changes_come_in_several_requests(receiver):
@@ -296,6 +310,17 @@ def test_a_wrong_subscription_is_refused(values):
     with pytest.raises(InvalidInputError):
         subscriptions.subscribe(**{"actor": "ann", "url": "http://host/", "tags": ".*", "actions": []} | values)
     assert not Subscription.objects.exists()
+
+
+def test_a_bug_with_one_subscription_is_a_failure_of_this_one(receiver, monkeypatch, caplog):
+    one = receiver()
+    # No service stores it.
+    Subscription.objects.create(url="https://x", secret="whsec_AAA", creator="ann", delivered=0)
+    subscribe(one.url)
+    create("tag")
+    deliver()
+    assert len(one.requests) == 1 and "Traceback" in caplog.text
+    assert sorted(Subscription.objects.values_list("failures", flat=True)) == [0, 1]
 
 
 def test_a_missing_subscription():
