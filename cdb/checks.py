@@ -13,7 +13,14 @@ from cdb_rest.access import issuers
 
 # The values of sslmode that require encryption. The default, prefer, falls back to an unencrypted connection.
 ENCRYPTED = {"require", "verify-ca", "verify-full"}
-SECRETS = ("CDB_SECRET_KEY", "DATABASE_URL", "DATABASE_REPLICA_URLS", "PGPASSWORD", env.SUPERUSER_PASSWORD)
+SECRETS = (
+    "CDB_SECRET_KEY",
+    "CDB_MAIL_URL",
+    "DATABASE_URL",
+    "DATABASE_REPLICA_URLS",
+    "PGPASSWORD",
+    env.SUPERUSER_PASSWORD,
+)
 
 
 @register(Tags.security, deploy=True)

@@ -2,7 +2,7 @@
 
 import importlib.util
 
-from cdb import database, env, logs, security
+from cdb import database, env, logs, mail, security
 from cdb.processes import machine
 from cdb.variables import VARIABLES
 
@@ -93,9 +93,9 @@ SESSION_COOKIE_AGE = 8 * 3600
 if _values["CDB_TLS"]:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = _values["CDB_TLS"]
-# Only the admin and the pages with passwords and tokens are redirected to HTTPS: clients of the API do not follow
+# Only the admin and the pages with passwords, tokens and secrets are redirected to HTTPS: clients of the API do not follow
 # redirects, so the proxy must reject their HTTP requests.
-SECURE_REDIRECT_EXEMPT = [r"^(?!admin/|login|tokens)"]
+SECURE_REDIRECT_EXEMPT = [r"^(?!admin/|login|tokens|subscriptions)"]
 SECURE_HSTS_SECONDS = 365 * 24 * 3600 if _values["CDB_TLS"] else 0
 CSRF_TRUSTED_ORIGINS = security.trusted_origins(_values["CDB_ALLOWED_HOSTS"]) if _values["CDB_TLS"] else []
 # `cdb_rest.http.security` defines the security headers of all responses; this header only applies to HTML pages.
@@ -126,16 +126,22 @@ DATA_UPLOAD_MAX_NUMBER_FIELDS = 5000
 CDB_STATEMENT_TIMEOUT_SECONDS, CDB_EXPORT_TIMEOUT_SECONDS, CDB_MIGRATION_LOCK_TIMEOUT_SECONDS = 300, 3600, 2
 CDB_REPLICA_MAX_LAG_SECONDS, CDB_FROZEN_MAX_AGE_SECONDS, CDB_IDEMPOTENCY_HOURS = 5, 31_536_000, 24
 CDB_MAX_BULK_ROWS, CDB_METRICS_MAX_TAGS = 50_000, 1000
-# Each CDB_ variable is a Django setting of the same name, except the signing key, which is available only as
-# SECRET_KEY. CDB_OPEN_WRITES is None if it is not set: writes are closed then, but `make run` sets it for its servers.
+# Each CDB_ variable is a Django setting of the same name, except those with secrets: the signing key is SECRET_KEY, and the mail
+# server is in Django's own settings. CDB_OPEN_WRITES is None if it is not set: writes are closed then, but `make run` sets it for
+# its servers.
 globals().update(
-    {name: value for name, value in _values.items() if name.startswith("CDB_") and name != "CDB_SECRET_KEY"}
+    {
+        name: value
+        for name, value in _values.items()
+        if name.startswith("CDB_") and name not in ("CDB_SECRET_KEY", "CDB_MAIL_URL")
+    }
 )
 # If it is off, the strategies have no routes. A value that the operator sets takes precedence over DEBUG.
 CDB_STRATEGIES = DEBUG if _values["CDB_STRATEGIES"] is None else _values["CDB_STRATEGIES"]
 # About half of the memory can hold files, and a quarter of that is for these.
 _affordable = machine.memory_limit_bytes() // 8
 CDB_COMPILED_BYTES = _affordable if _values["CDB_COMPILED_BYTES"] is None else _values["CDB_COMPILED_BYTES"]
+globals().update(mail.settings())
 CDB_COMPILED_DIR = str(DATA_DIR / "compiled")
 # The settings that any client can read at `user_settings/<name>`.
 CDB_PUBLIC_SETTINGS = {variable.name: _values[variable.name] for variable in VARIABLES if variable.public}

@@ -50,6 +50,20 @@ WHERE datname = %(name)s AND backend_type = 'client backend' AND pid <> pg_backe
 SELECT count(*) FROM "GlobalTag"
 
 
+-- name: metrics_subscriptions
+-- The numbers of working, failing and stopped subscriptions, and the age in seconds of the oldest change that one of the first two
+-- has not received, 0 if there is none.
+SELECT count(*) FILTER (WHERE stopped IS NULL AND failures = 0), count(*) FILTER (WHERE stopped IS NULL AND failures > 0),
+    count(*) FILTER (WHERE stopped IS NOT NULL), coalesce(extract(epoch FROM now() - min(change.created)), 0)::float8
+FROM "Subscription" AS subscription
+LEFT JOIN LATERAL (
+    SELECT least(
+        (SELECT created FROM "GlobalTagChange" WHERE position > subscription.delivered ORDER BY position LIMIT 1),
+        (SELECT created FROM "GlobalTagChange" WHERE position IS NULL ORDER BY number LIMIT 1)
+    ) AS created
+) AS change ON subscription.stopped IS NULL
+
+
 -- name: metrics_global_tags
 -- The global tags that changed last: name, status, revision, and the stored counts of payload lists and payload IOVs.
 -- Parameters: most integer: the maximum number of tags.

@@ -126,6 +126,28 @@ FROM new, floor
 WHERE change.id = new.id
 
 
+-- name: claim_subscriptions
+-- Take subscriptions that have changes to send for a time, in which no other process takes them: their ids.
+-- Parameters: most integer; seconds float: the time.
+WITH due AS MATERIALIZED (
+    SELECT id FROM "Subscription" AS subscription
+    WHERE stopped IS NULL AND next_attempt <= now() AND (
+        EXISTS (SELECT FROM "GlobalTagChange" WHERE position > subscription.delivered)
+        OR EXISTS (SELECT FROM "GlobalTagChange" WHERE position IS NULL)
+    )
+    ORDER BY next_attempt
+    LIMIT %(most)s
+    FOR UPDATE SKIP LOCKED
+)
+UPDATE "Subscription" AS subscription SET next_attempt = now() + make_interval(secs => %(seconds)s) FROM due WHERE subscription.id = due.id
+RETURNING subscription.id
+
+
+-- name: try_lock_mail
+-- Whether this transaction may send mail about requests; only one at a time may.
+SELECT pg_try_advisory_xact_lock(3237998082)
+
+
 -- name: lock_requester
 -- Let the requests of one person be made one after the other, until the transaction ends.
 -- Parameters: requester text.

@@ -1,6 +1,6 @@
 """Change log: who changed a global tag, when and how. The log of a deleted tag is kept."""
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 
 from django.db.models import QuerySet
 from django.http import HttpResponseBase
@@ -114,6 +114,11 @@ class ChangeView(StrictView):
             return ChangeNotFoundError(described=f"of global tag {quoted(name)} with revision {number}")
 
         return stream_change(GlobalTagChange.objects.filter(global_tag=name, revision=number), missing)
+
+
+def notice_of(changes: Sequence[GlobalTagChange], position: int) -> bytes:
+    """The JSON text that subscriptions get: changes, and the cursor after them for `GET changes`."""
+    return dump({"changes": [document_of(ChangeItem, change) for change in changes], "cursor": str(position)})
 
 
 def _check_existed(name: str) -> None:

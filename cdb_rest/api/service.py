@@ -148,14 +148,15 @@ def _known_migrations() -> frozenset[tuple[str, str]]:
 
 logger = logging.getLogger(__name__)
 
-COUNT, GLOBAL_TAGS, LIMIT = (
-    named_sql.load(name) for name in ("count_global_tags", "metrics_global_tags", "limit_statement")
+COUNT, GLOBAL_TAGS, SUBSCRIPTIONS, LIMIT = (
+    named_sql.load(name)
+    for name in ("count_global_tags", "metrics_global_tags", "metrics_subscriptions", "limit_statement")
 )
 TIMEOUT_SECONDS = 2
 
 
 class TagCollector(Collector):
-    """Whether the database responds, and figures of the `CDB_METRICS_MAX_TAGS` tags that changed last."""
+    """Whether the database responds, and figures of subscriptions and of the `CDB_METRICS_MAX_TAGS` tags that changed last."""
 
     def collect(self) -> Iterator[Metric]:
         """The metrics; only `cdb_database_up` if the database does not respond."""
@@ -176,8 +177,13 @@ class TagCollector(Collector):
         )
         lists = GaugeMetricFamily("cdb_global_tag_payload_lists", "Payload lists of the global tag.", labels=names)
         iovs = GaugeMetricFamily("cdb_global_tag_payload_iovs", "Payload IOVs of the global tag.", labels=names)
+        states = GaugeMetricFamily("cdb_subscriptions", "Subscriptions by state.", labels=["state"])
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(LIMIT, {"statement": str(1000 * TIMEOUT_SECONDS)})
+            cursor.execute(SUBSCRIPTIONS)
+            [(*counts, age)] = cursor.fetchall()
+            for state, count in zip(("working", "failing", "stopped"), counts, strict=True):
+                states.add_metric([state], count)
             cursor.execute(COUNT)
             [(total,)] = cursor.fetchall()
             cursor.execute(GLOBAL_TAGS, {"most": settings.CDB_METRICS_MAX_TAGS})
@@ -185,7 +191,11 @@ class TagCollector(Collector):
                 status.add_metric([name, its_status], 1)
                 for family, figure in ((revision, its_revision), (lists, its_lists), (iovs, its_iovs)):
                     family.add_metric([name], figure)
-        return [GaugeMetricFamily("cdb_global_tags", "Number of global tags.", total), revision, status, lists, iovs]
+        total_and_age = [
+            GaugeMetricFamily("cdb_global_tags", "Number of global tags.", total),
+            GaugeMetricFamily("cdb_notice_age_seconds", "Age of the oldest change that a subscription waits for.", age),
+        ]
+        return [*total_and_age, states, revision, status, lists, iovs]
 
 
 def metrics_text() -> bytes:

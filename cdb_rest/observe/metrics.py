@@ -51,6 +51,10 @@ REPLICA_LAG = Gauge(
     "cdb_replica_lag_seconds", "Replication lag of the replica in seconds.", ["replica"], multiprocess_mode="livemax"
 )
 
+DELIVERIES = Counter("cdb_deliveries_total", "Deliveries of changes to subscriptions, by outcome.", ["outcome"])
+for _outcome in ("success", "failure"):
+    DELIVERIES.labels(_outcome)
+
 COMPILED_LOOKUPS = Counter(
     "cdb_compiled_lookups_total",
     "Lookups in tags with compiled lists by the part of the database: none (it was not asked), confirmed (it said that the tag "

@@ -235,6 +235,12 @@ class RequestNotFoundError(NotFoundError, status=404, code="request_not_found"):
     kind = "request"
 
 
+class SubscriptionNotFoundError(NotFoundError, status=404, code="subscription_not_found"):
+    """No subscription has this number."""
+
+    kind = "subscription"
+
+
 class RequestClosedError(CdbError, status=409, code="request_closed"):
     """The request was accepted, rejected or withdrawn already. The message says by whom."""
 

@@ -125,10 +125,10 @@ def test_the_chart_takes_every_setting_and_has_the_declared_number_of_threads():
     assert yaml.safe_load((chart / "values.yaml").read_text())["threads"] == DECLARED["CDB_THREADS"].default
 
 
-def test_the_application_has_every_setting_by_its_name_and_the_signing_key_only_as_djangos(settings):
-    assert not hasattr(settings, "CDB_SECRET_KEY")
+def test_the_application_has_every_setting_by_its_name_and_secrets_only_as_djangos(settings):
     for name in DECLARED:
-        assert hasattr(settings, name) == ((name.startswith("CDB_") and name != "CDB_SECRET_KEY") or name == "DEBUG")
+        is_secret = name in ("CDB_SECRET_KEY", "CDB_MAIL_URL")
+        assert hasattr(settings, name) == ((name.startswith("CDB_") and not is_secret) or name == "DEBUG")
 
 
 # Built once, in one process.

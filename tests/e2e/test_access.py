@@ -151,6 +151,7 @@ def test_an_administrator_changes_rules_and_tokens_and_finds_things(page, client
     row = page.get_by_role("row", name="user carol")
     expect(row).to_contain_text("insert, lock, revert, delete")
     row.get_by_role("link").click()
+    expect(page.get_by_role("button", name="Delete the rule")).to_be_visible()
     check_accessible(page)
     page.get_by_role("button", name="Delete the rule").click()
     expect(page.get_by_role("status")).to_contain_text("was deleted")
@@ -168,11 +169,19 @@ def test_an_administrator_changes_rules_and_tokens_and_finds_things(page, client
     # Neither Back nor the cache of the browser shows it again.
     page.go_back()
     assert text not in page.content()
+    page.get_by_role("link", name="Subscriptions").click()
+    page.get_by_label("Receiver").fill("http://127.0.0.1:9/a-long-path/of-a-receiver")
+    page.get_by_role("button", name="Create the subscription").click()
+    expect(page.locator(".token")).to_contain_text("whsec_")
+    check_accessible(page)
+    page.get_by_role("link", name="Continue").click()
+    page.get_by_role("button", name="Send a test").click()
+    expect(page.get_by_role("status")).to_contain_text("which is not public")
     for width in (1440, 390):
         page.set_viewport_size({"width": width, "height": 800})
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
-            for path in ("/access", "/tags/tiny/access", "/tokens?all", "/login", "/find?q=pixel"):
+            for path in ("/access", "/tags/tiny/access", "/tokens?all", "/subscriptions", "/login", "/find?q=pixel"):
                 page.goto(path)
                 check_narrow(page)
                 check_accessible(page)

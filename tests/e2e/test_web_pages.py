@@ -43,6 +43,7 @@ PAGES = [
     "/access",
     "/tags/tiny/access",
     "/tokens",
+    "/subscriptions",
     "/nothing",
     "/tags/tinny",
 ]

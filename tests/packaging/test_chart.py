@@ -206,6 +206,7 @@ class Pods:
         environment |= {"TMPDIR": str(self._working), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
         environment |= {"CDB_ENV_FILE": os.devnull, "CDB_DATA_DIR": str(self._working)}
         given = {"POD_IP": "127.0.0.1", "PGPASSWORD": "unused", "CDB_SECRET_KEY": secrets.token_urlsafe(50)}
+        given["CDB_MAIL_URL"] = ""
         environment |= {
             one["name"]: one["value"].replace("$(POD_IP)", "127.0.0.1") if "value" in one else given[one["name"]]
             for one in container["env"]

@@ -5,7 +5,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from cdb import env
+from cdb import env, mail
 from cdb.env import ConfigurationError
 
 
@@ -74,3 +74,27 @@ def test_a_file_gives_what_the_environment_does_not(read, tmp_path, monkeypatch)
     monkeypatch.setenv("CDB_WORKERS", "3")
     values = read(CDB_ENV_FILE=str(file), PORT="", CDB_THREADS="2")
     assert (values["PORT"], values["CDB_THREADS"], values["CDB_WORKERS"]) == (9000, 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("smtp://host", ("host", 25, "", "", False, False)),
+        ("smtp+tls://me:a%40b@host", ("host", 587, "me", "a@b", True, False)),
+        ("smtps://me:word@host:4650", ("host", 4650, "me", "word", False, True)),
+        *(
+            (url, None)
+            for url in ("host", "https://me:word@host", "smtp://me:word@host/x", "smtp://me:word@host:99999", "smtp://")
+        ),
+    ],
+)
+def test_the_mail_server(read, monkeypatch, url, expected):
+    values = read(CDB_MAIL_URL=url, CDB_MAIL_FROM="cdb@host", CDB_PUBLIC_URL="https://host")
+    monkeypatch.setattr(env, "read", lambda: values)
+    if expected is None:
+        with pytest.raises(ConfigurationError, match="CDB_MAIL_URL") as caught:
+            mail.settings()
+        assert "me:word" not in str(caught.value)
+    else:
+        names = ("EMAIL_HOST", "EMAIL_PORT", "EMAIL_HOST_USER", "EMAIL_HOST_PASSWORD", "EMAIL_USE_TLS", "EMAIL_USE_SSL")
+        assert tuple(mail.settings()[name] for name in names) == expected

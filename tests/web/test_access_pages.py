@@ -17,7 +17,7 @@ from tests.web.test_forms import Forms
 pytestmark = pytest.mark.django_db(transaction=True)
 RULE = {"kind": "user", "subject": "bob", "role": "manager", "tags": "online_*", "types": ".*", "comment": "why"}
 TOKEN = {"name": "robot", "role": "contributor", "tags": ".*", "types": ".*", "days": "30", "comment": ""}
-PAGES = ("/access", "/tags/tag/access", "/tokens")
+PAGES = ("/access", "/tags/tag/access", "/tokens", "/subscriptions")
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_only_administrators_see_and_change_rules_and_tokens(tag, person, settin
     known = person(), person("publisher", "pub"), person("administrator", "part", tags="ta.*"), person(None, "nobody")
     page = known[0].open(path)
     before += 3
-    assert "<form method=" in page and ("secret-robot" in page or path == "/tokens")
+    assert "<form method=" in page and ("secret-robot" in page or path in ("/tokens", "/subscriptions"))
     visitor = Forms()
     visitor.client.cookies["csrftoken"] = known[0].client.cookies["csrftoken"].value
     writes = [RULE | {"confirmed": "1"}, TOKEN, {"action": "revoke", "rule": 1, "name": "x"}]

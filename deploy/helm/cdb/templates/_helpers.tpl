@@ -100,6 +100,8 @@ the primary. The operator's Service for replicas does so only if there is one, s
   valueFrom: {secretKeyRef: {name: {{ include "cdb.databaseSecret" . }}, key: password}}
 - name: CDB_SECRET_KEY
   valueFrom: {secretKeyRef: {name: {{ required "existingSecret: the name of a Secret with CDB_SECRET_KEY" .Values.existingSecret }}, key: CDB_SECRET_KEY}}
+- name: CDB_MAIL_URL
+  valueFrom: {secretKeyRef: {name: {{ .Values.existingSecret }}, key: CDB_MAIL_URL, optional: true}}
 {{- if .Values.issuersSecret }}
 - name: CDB_ISSUERS_FILE
   value: /etc/cdb/issuers/issuers.toml
