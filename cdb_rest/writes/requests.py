@@ -250,7 +250,8 @@ def require_decider(request: ChangeRequest, principal: Principal) -> None:
 
 
 def _lock(number: int) -> ChangeRequest:
-    request = ChangeRequest.objects.filter(id=number).select_for_update().first()
+    # The document may have megabytes, which only an acceptance needs.
+    request = ChangeRequest.objects.filter(id=number).defer("document").select_for_update().first()
     if request is None:
         raise RequestNotFoundError(number)
     return request

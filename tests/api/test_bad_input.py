@@ -48,6 +48,7 @@ FORMS = {
         "size": 1, "revision": 1,
     },
     "piov_attach": {"payload_list": "LIST", "piov_id": 1},
+    "requests": {"global_tag": "tag", "kind": "clone", "document": {"clone_of": "tag"}, "reason": "why"},
     "payload-iovs/insert": {
         "global_tag": "tag", "payload_type": "Gain", "payload_url": "u", "checksum": "c", "size": 1, "revision": 1,
         "since": [1, 1], "until": [2, 2], "dry_run": False, "comment": "why",
@@ -65,12 +66,13 @@ def contents():
 # Requests that read many rows need a transaction of their own.
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(("method", "path"), WRITES)
-def test_bad_bodies(api, payload_list, method, path):
+def test_bad_bodies(api, payload_list, login, method, path):
+    headers = login("administrator")
     may_be_taken = {(path, "array") for path in ("bulk_piov", "payload-iovs/insert")}
     may_be_taken |= {(path, "byte order mark") for path in ("gtstatus", "pt")}
     for name, body in BODIES.items():
         before = contents()
-        answer = api(method, path, raw=body)
+        answer = api(method, path, raw=body, **headers)
         if answer.status == 200:
             assert (path, name) in may_be_taken
             continue
@@ -80,14 +82,15 @@ def test_bad_bodies(api, payload_list, method, path):
 
 
 @pytest.mark.parametrize(("path", "field"), [(path, field) for path, form in FORMS.items() for field in form])
-def test_every_nasty_value_in_every_field(api, payload_list, build, path, field):
+def test_every_nasty_value_in_every_field(api, payload_list, build, login, path, field):
+    headers = login("administrator")
     build.iov(None, (0, 0))
     method = "PUT" if path.endswith("attach") else "POST"
     for value in NASTY_VALUES:
         body = {key: payload_list.name if text == "LIST" else text for key, text in FORMS[path].items()} | {
             field: value
         }
-        answer = api(method, path, body)
+        answer = api(method, path, body, **headers)
         assert answer.status in (200, 400, 404), (value, answer.json)
         if answer.status != 200:
             answer.error(answer.status)
