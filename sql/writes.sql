@@ -145,7 +145,7 @@ RETURNING subscription.id
 
 -- name: try_lock_mail
 -- Whether this transaction may send mail about requests; only one at a time may.
-SELECT pg_try_advisory_xact_lock(3237998082)
+SELECT pg_try_advisory_xact_lock(3237998085)
 
 
 -- name: lock_requester
