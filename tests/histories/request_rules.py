@@ -152,11 +152,8 @@ class RequestRules(Judge):
             return type(error), {}, None
         if change.action != "status":
             state["status"] = tag.status.name
-        lists = {one.payload_type.name: one for one in PayloadList.objects.filter(global_tag=tag)}
-        return None, {one.id: self._v_of(state, kind) for kind, one in lists.items() if kind in state["lists"]}, state
-
-    def _v_of(self, state, kind):
-        return self.v(self.rows_by_type(state)[kind])
+        # By type, because an undo may attach another list.
+        return None, {(tag.name, kind): self.v(rows) for kind, rows in self.rows_by_type(state).items()}, state
 
     @staticmethod
     def _like(state):
