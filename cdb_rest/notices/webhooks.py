@@ -17,8 +17,8 @@ from django.conf import settings
 
 # For the whole request, except the resolution of the name.
 TIMEOUT_SECONDS = 5.0
-# IPv6 addresses from which a gateway makes IPv4 addresses: NAT64 and 6to4.
-TRANSLATED = [ip_network(text) for text in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16")]
+# IPv6 addresses that Python takes for public: those with an IPv4 address (NAT64, 6to4, IPv4-compatible), and site-local ones.
+NOT_PUBLIC = [ip_network(text) for text in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "::/96", "fec0::/10")]
 TLS = ssl.create_default_context()
 
 
@@ -78,7 +78,7 @@ def _address(host: str, port: int) -> str:
     for text in found:
         address = ip_address(text)
         address = getattr(address, "ipv4_mapped", None) or address
-        is_public = address.is_global and not address.is_multicast and not any(address in one for one in TRANSLATED)
+        is_public = address.is_global and not address.is_multicast and not any(address in one for one in NOT_PUBLIC)
         if not is_public and not any(address in network for network in settings.CDB_WEBHOOK_NETWORKS):
             raise DeliveryError(f"{host} has the address {text}, which is not public; see CDB_WEBHOOK_NETWORKS.")
     # A retry may find another one that works.

@@ -197,6 +197,8 @@ def test_a_wrong_receiver_delays_no_other_one(receiver, monkeypatch, behaves, pr
         ("2130706433", None, "127.0.0.1"),
         ("[::ffff:10.0.0.1]", None, "::ffff:10.0.0.1"),
         ("[64:ff9b::a00:1]", None, "64:ff9b::a00:1"),
+        ("[::10.0.0.1]", None, "::a00:1"),
+        ("[fec0::1]", None, "fec0::1"),
         ("169.254.169.254", None, "169.254.169.254"),
         ("224.0.0.1", None, "224.0.0.1"),
         ("public.example", ["93.184.215.14", "10.0.0.1"], "10.0.0.1"),
