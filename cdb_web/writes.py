@@ -26,8 +26,8 @@ from cdb_rest.rules.errors import (
 from cdb_rest.rules.names import TEXT_LENGTH
 from cdb_rest.writes.locks import lock_global_tag
 from cdb_rest.writes.previews import preview
-from cdb_rest.writes.requests import make_request
-from cdb_rest.writes.transactions import write
+from cdb_rest.writes.requests import lock_requester, make_request
+from cdb_rest.writes.transactions import write as write_service
 from cdb_web.net_effect import net_effect
 from cdb_web.page import is_known, store_or_show
 
@@ -63,7 +63,7 @@ def newest_revision(name: str) -> int:
     return newest.first() or 0
 
 
-@write
+@write_service
 def as_previewed(request: HttpRequest, name: str, service: Callable[[], Result]) -> Result:
     """Call a write service, if the tag still has the revision of the preview, the field `planned` of the form.
 
@@ -156,15 +156,21 @@ def preview_and_store(
         return None
 
     def show_preview(tag: str, service: WriteService | Steps, origin: Origin) -> None:
-        make = service.preview if isinstance(service, Steps) else service
-        # The revision is read first: if the tag changes now, nothing is stored.
-        planned = newest_revision(tag)
-        found = preview(
-            tag,
-            lambda: make(origin=origin),
-            lambda result, comparison: net_effect(comparison) | inspect(result, comparison),
-        )
-        values.update(found, planned=planned)
+        @write_service
+        def shown() -> dict[str, Any]:
+            if isinstance(service, Steps):
+                lock_requester(origin.principal.identity)
+            make = service.preview if isinstance(service, Steps) else service
+            # The revision is read first: if the tag changes now, nothing is stored.
+            planned = newest_revision(tag)
+            found = preview(
+                tag,
+                lambda: make(origin=origin),
+                lambda result, comparison: net_effect(comparison) | inspect(result, comparison),
+            )
+            return found | {"planned": planned}
+
+        values.update(shown())
 
     return store_or_show(request, template, values, store)
 

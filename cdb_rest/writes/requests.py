@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.conf import settings
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import Max
 from django.utils import timezone
 
@@ -70,10 +70,14 @@ class Proposal:
             return self.service(origin, confirmed)
         origin.principal.require(role_for(Action.ADD_IOV, tag.status.name), tag.name, All.ALL)
         stored = GlobalTag.objects.filter(id=tag.id)
-        stored.update(status=GlobalTagStatus.objects.get(name=Status.UNLOCKED))
-        result = self.service(origin, confirmed)
-        stored.update(status=tag.status)
-        GlobalTagChange.objects.filter(global_tag=tag.name, revision__gt=tag.revision).update(status=tag.status.name)
+        made = GlobalTagChange.objects.filter(global_tag=tag.name, revision__gt=tag.revision)
+        with transaction.atomic():
+            stored.update(status=GlobalTagStatus.objects.get(name=Status.UNLOCKED))
+            result = self.service(origin, confirmed)
+            stored.update(status=tag.status)
+            if not made.update(status=tag.status.name):
+                # Even the row of the tag stays the same, and with it the validators of caches.
+                transaction.set_rollback(True)
         return result
 
 
@@ -85,10 +89,12 @@ class Acceptance:
     result: object
 
 
+@write
 def make_request(*, proposal: Proposal, document: dict[str, Any], reason: str, origin: Origin) -> ChangeRequest:
     """Store a request for a write, which `document` describes.
 
     The write is made and rolled back first, as if a manager accepted the request now and the tag did not have to be unlocked.
+    The requests of one person are made one after the other, because the tag is locked meanwhile.
 
     Raises the errors of that, `AuthenticationRequiredError` for an unknown client, `InvalidInputError` without a reason, and
     `TooManyOpenRequestsError`.
@@ -96,8 +102,15 @@ def make_request(*, proposal: Proposal, document: dict[str, Any], reason: str, o
     requester = origin.principal.require_known()
     if not reason.strip():
         raise invalid_field("reason", "A reason is required.")
+    lock_requester(requester)
+    count = ChangeRequest.objects.filter(requester=requester, state=RequestState.OPEN).count()
+    if count >= settings.CDB_MAX_OPEN_REQUESTS:
+        raise TooManyOpenRequestsError(
+            f"{requester} has {count} open requests, and at most {settings.CDB_MAX_OPEN_REQUESTS} are allowed "
+            "(CDB_MAX_OPEN_REQUESTS); withdraw one, or wait until one is decided."
+        )
     tag = None if proposal.kind == RequestKind.CLONE else GlobalTag.objects.filter(name=proposal.global_tag).first()
-    request = ChangeRequest(
+    request = ChangeRequest.objects.create(
         kind=proposal.kind,
         global_tag=proposal.global_tag,
         tag_id=tag.id if tag else None,
@@ -107,23 +120,15 @@ def make_request(*, proposal: Proposal, document: dict[str, Any], reason: str, o
         reason=reason,
         requester=requester,
     )
-    _store(request)
+    # The time is that of the database.
+    request.refresh_from_db(fields=["created"])
     return request
 
 
-@write
-def _store(request: ChangeRequest) -> None:
+def lock_requester(name: str) -> None:
+    """Let one transaction at a time make or preview requests of a person, until it ends."""
     with connection.cursor() as cursor:
-        cursor.execute(LOCK_REQUESTER, {"requester": request.requester})
-    count = ChangeRequest.objects.filter(requester=request.requester, state=RequestState.OPEN).count()
-    if count >= settings.CDB_MAX_OPEN_REQUESTS:
-        raise TooManyOpenRequestsError(
-            f"{request.requester} has {count} open requests, and at most {settings.CDB_MAX_OPEN_REQUESTS} are allowed "
-            "(CDB_MAX_OPEN_REQUESTS); withdraw one, or wait until one is decided."
-        )
-    request.save(force_insert=True)
-    # The time is that of the database.
-    request.refresh_from_db(fields=["created"])
+        cursor.execute(LOCK_REQUESTER, {"requester": name})
 
 
 def _effect_of(proposal: Proposal) -> list[dict[str, Any]]:
