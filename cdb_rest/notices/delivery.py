@@ -11,6 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
 
 from django.db import DatabaseError, connection, connections
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from cdb_rest import named_sql
@@ -110,7 +111,8 @@ class Deliverer:
             metrics.DELIVERIES.labels("success" if "delivered" in values else "failure").inc()
         # Unless another process has delivered the same meanwhile.
         same = Subscription.objects.filter(id=number, delivered=subscription.delivered, stopped=None)
-        return same.update(**values, next_attempt=timezone.now() + pause) > 0 and pause is LEASE
+        # By the clock of the database, as for the lease: those of hosts may differ.
+        return same.update(**values, next_attempt=Now() + pause) > 0 and pause is LEASE
 
 
 def _is_wanted(subscription: Subscription, change: GlobalTagChange) -> bool:

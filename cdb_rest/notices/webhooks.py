@@ -60,7 +60,9 @@ def send(url: str, secret: str, identifier: str, body: bytes) -> None:
     except (OSError, HTTPException) as error:
         if time.monotonic() - begin >= TIMEOUT_SECONDS:
             raise DeliveryError(f"The receiver did not respond within {TIMEOUT_SECONDS:.0f} s.") from error
-        raise DeliveryError(f"The request failed: {error or type(error).__name__}.") from error
+        # It may have what the receiver has sent.
+        reason = str(error).strip().encode("unicode_escape").decode()
+        raise DeliveryError(f"The request failed: {reason or type(error).__name__}.") from error
     finally:
         timer.cancel()
         connection.close()
