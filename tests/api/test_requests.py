@@ -102,6 +102,11 @@ CASES = {
 }  # fmt: skip
 
 
+def state():
+    """What no write has changed: also the versions of the tags' rows, which are in the validators of caches."""
+    return GlobalTagChange.objects.count(), list(GlobalTag.objects.extra(select={"xmin": "xmin::text"}).values())
+
+
 def valid_at_5(api, tag):
     found = api.get(f"payloadiovs/?gtName={tag}&majorIOV=5&minorIOV=0&strict=1&payloadType=Gain").ok()
     return found[0][1] if found else None
@@ -124,25 +129,26 @@ def test_acceptance(api, users, settings, case, mode):
     number = api.post("requests", body, **requester).ok()["number"]
     for call in between:
         api(*call, **admin).ok()
-    changes, tags = GlobalTagChange.objects.count(), list(GlobalTag.objects.values())
+    before_it = state()
     if isinstance(expected, str):
         error = api.post(f"requests/{number}/accept", **admin)
         assert error.status in (400, 404, 409) and error.json["code"] == expected
         assert ("accepts_requests" in error.json["detail"]) == (expected in ("iov_overlap", "global_tag_locked"))
         assert api.get(f"requests/{number}").ok()["state"] == "open"
-        assert (GlobalTagChange.objects.count(), list(GlobalTag.objects.values())) == (changes, tags)
+        assert state() == before_it
         if expected == "confirmation_required":
             api.post(f"requests/{number}/accept", {"confirm": True}, **admin).ok()
         return
     tried = api.post(f"requests/{number}/accept?dry_run=1", **admin).ok()
-    assert (GlobalTagChange.objects.count(), list(GlobalTag.objects.values())) == (changes, tags)
+    assert state() == before_it
     found = api.post(f"requests/{number}/accept", {"comment": "thanks"}, **admin).ok()
     assert (found["state"], found["decided_by"], found["answer"]) == ("accepted", "token:bob", "thanks")
     assert tried["result_revision"] == found["result_revision"]
     tag = GlobalTag.objects.select_related("status").get(name=body["global_tag"])
     assert (valid_at_5(api, tag.name), tag.status.name) == expected
-    added = GlobalTagChange.objects.count() - changes
+    added = GlobalTagChange.objects.count() - before_it[0]
     assert added == (not case.startswith("already there")) and (found["result_revision"] is not None) == added
+    assert added or state() == before_it
     if added:
         last = api.get(f"global-tags/{tag.name}/changes").ok()["results"][0]
         assert last["revision"] == found["result_revision"] == tag.revision
