@@ -10,7 +10,7 @@ import orjson
 from cdb_rest.analysis.contents import Lists, interval_between
 from cdb_rest.analysis.difference import Comparison, difference_lines, spans, summary_of
 from cdb_rest.analysis.spans import Spans
-from cdb_rest.rules.moment import AFTER_ALL, EVERYTHING, Interval
+from cdb_rest.rules.moment import AFTER_ALL, EVERYTHING, OPEN, Interval, Moment
 from cdb_web.axis import Axis
 from cdb_web.lanes import Lane, differing, extent, lane, with_space
 
@@ -76,7 +76,12 @@ def _window(interval: Interval, before: Lists, after: Lists) -> Interval:
     """The affected interval with some space. If it is open, or after all that was valid, it has the last starts, too."""
     ends = [found.end for lists in (before, after) if lists and (found := extent(lists))]
     end = max([interval.start, *ends]) if interval.end == AFTER_ALL else interval.end
-    return with_space(Interval(min([interval.start, *ends]), end), EVERYTHING)
+    window = Interval(min([interval.start, *ends]), end)
+    axis = Axis.of(window, 1)
+    if axis.major is not None and axis.last == OPEN + 1:
+        # On an axis up to the largest minor number, nothing could be told apart.
+        return Interval(Moment(max(axis.major - 1, 0), 0), min(Moment(axis.major + 2, 0), EVERYTHING.end))
+    return with_space(window, EVERYTHING)
 
 
 def first_differences(comparison: Comparison, most: int) -> tuple[list[dict[str, Any]], int]:
