@@ -9,6 +9,8 @@ from cdb_client.cli.options import PATH, Session, cdb
 from cdb_client.cli.options import tag as of_tag
 from cdb_client.rows import wire_moment
 
+STATES = ("open", "accepted", "rejected", "withdrawn")
+
 
 @cdb.group()
 def request() -> None:
@@ -54,7 +56,7 @@ _proposal("undo", "undo the change of TAG with this REVISION.", "prod 12", of_ta
 
 
 @request.command("list")
-@click.option("--state", metavar="STATE", help="Only open, accepted, rejected or withdrawn ones.")
+@click.option("--state", type=click.Choice(STATES), help="Only requests in this state.")
 @click.option("--tag", "global_tag", metavar="TAG", help="Only requests for this tag.")
 @click.option("--requester", metavar="NAME", help="Only requests by this person or program.")
 @click.option("--last", type=click.IntRange(1), metavar="N", help="Only the last N requests.")
