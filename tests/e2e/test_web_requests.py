@@ -67,7 +67,7 @@ def propose(page, *lines):
 def test_a_file_is_proposed_for_a_locked_tag_and_accepted(person):
     alice, max_ = person("alice"), person("max", color_scheme="dark")
     path = propose(alice, 'Pixel_Alignment,p/may.root,,"5,0","6,0"')
-    expect(alice.locator("#decision")).to_contain_text("You cannot accept this request: alice has no permission")
+    expect(alice.locator("#decision")).to_contain_text("You cannot accept it: alice has no permission")
     expect(alice.get_by_role("button", name="Accept")).to_have_count(0)
     alice.get_by_role("form", name="Comment").get_by_label("Comment").fill("Please look at run 5.")
     alice.get_by_role("button", name="Comment").click()
