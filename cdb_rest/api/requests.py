@@ -1,4 +1,4 @@
-"""Requests: proposed writes that somebody with a permission accepts or rejects."""
+"""Requests: proposed writes, which a client with the permission for them accepts or rejects."""
 
 import io
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Requests: changes that somebody proposes, and that somebody with a permission accepts or rejects."""
+"""Requests: proposed changes, which a client with the permission for them accepts or rejects."""
 
 from django.db import models
 from django.db.models import F, Q
@@ -18,7 +18,7 @@ class RequestKind(models.TextChoices):
 
 
 class RequestState(models.TextChoices):
-    """What became of a request. Only an open one can still change."""
+    """The state of a request. Only an open one can still change."""
 
     OPEN = "open"
     ACCEPTED = "accepted"

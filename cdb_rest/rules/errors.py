@@ -246,7 +246,7 @@ class RequestClosedError(CdbError, status=409, code="request_closed"):
 
 
 class TooManyOpenRequestsError(CdbError, status=409, code="too_many_open_requests"):
-    """The person has as many open requests as one may have; withdraw one, or wait until one is decided."""
+    """The client has the maximum number of open requests: withdraw one, or wait until one is decided."""
 
 
 class KeyReusedError(CdbError, status=409, code="idempotency_key_reused"):

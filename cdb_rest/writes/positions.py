@@ -16,7 +16,7 @@ NUMBERED_AT_ONCE = 10_000
 def number_changes() -> int:
     """Give a position to each committed change that has none yet, and return the newest position, 0 without changes.
 
-    A change that is committed later gets a later position, so whoever reads in the order of positions misses none. Raises the
+    A change that is committed later gets a later position, so readers in the order of positions miss none. Raises the
     errors of `write`.
     """
     if GlobalTagChange.objects.filter(position=None).exists():

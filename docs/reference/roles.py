@@ -32,7 +32,7 @@ payload types. A new status needs a rule for all tags. To move a payload list or
 of a tag needs the role manager for that tag, too.
 
 Reads need no role, or the role reader if `CDB_ANONYMOUS_READS` is off. Where a write needs the role reader, every client with
-a token or a login may send it, and needs the role only if `CDB_ANONYMOUS_READS` is off. To accept [a
+a token or a login may send it, and needs the role only if `CDB_ANONYMOUS_READS` is off. The acceptance of [a
 request](change-requests.md) needs the role for its write, and the role manager for all payload types if the tag is locked.
 
 """

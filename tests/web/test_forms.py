@@ -145,7 +145,9 @@ def drawn(page):
 
 def test_the_states_before_and_after_are_drawn(forms, api, tag):
     # Some space is on both sides of the interval from 5,0 up to 6,0.
-    assert drawn(forms.preview(INSERT, ROW)[0]) == [("v", "010"), ("v", "010")]
+    page, _ = forms.preview(INSERT, ROW)
+    assert drawn(page) == [("v", "010"), ("v", "010")]
+    assert '"6"' in unescape(re.search('data-labels="([^"]+)"', page)[1])
     before, (states, _) = drawn(forms.preview(INSERT, CLEAR)[0])
     assert before == ("v", "010") and states.replace("p", "") == "vgv"
     # An open change is drawn with the last start that it removes, and one far away with the last start before it.
