@@ -88,4 +88,4 @@ def check_logins(request: HttpRequest) -> None:
 
 def _client(request: HttpRequest) -> str:
     """The text by which wrong passwords of this client are counted, apart from invalid tokens."""
-    return f"login from {client_at(address_of(request.META))}"
+    return f"login-{client_at(address_of(request.META))}"
