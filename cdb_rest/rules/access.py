@@ -51,7 +51,7 @@ MEANINGS = {
     Role.CONTRIBUTOR: "insert into unlocked tags; create payload types, payload lists and payload IOVs",
     Role.MANAGER: "create, clone, lock, unlock, revert and delete tags; extend locked tags; remove lists and IOVs",
     Role.PUBLISHER: "freeze tags, which cannot be undone",
-    Role.ADMINISTRATOR: "change rules and tokens",
+    Role.ADMINISTRATOR: "change rules, tokens and subscriptions",
 }
 
 # The actions of the command `who-may`, with the role that each needs for an unlocked tag.
