@@ -263,10 +263,11 @@ class ChangeRequestView(StrictView):
 
     @extend_schema(summary="Get a request", parameters=[NUMBER], responses=ChangeRequestDocument)
     def get(self, request: Request, number: str) -> Response:
-        rows = ChangeRequest.objects.filter(id=parse_number("number", number))
+        wanted = parse_number("number", number)
+        rows = ChangeRequest.objects.filter(id=wanted)
         found = document(ChangeRequestDocument, rows)
         if found is None:
-            raise RequestNotFoundError(number)
+            raise RequestNotFoundError(wanted)
         changes = GlobalTagChange.objects.filter(global_tag=found["global_tag"], revision__gt=found["revision"])
         if found["kind"] == RequestKind.CLONE:
             changes = changes.none()

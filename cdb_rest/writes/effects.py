@@ -103,7 +103,8 @@ def check_confirmed(effects: Effects) -> None:
     warnings = [warning for warning in effects.warnings if warning.needs_confirmation]
     if warnings:
         raise ConfirmationRequiredError(
-            " ".join(f"{warning.payload_type}: {warning.text}" for warning in warnings[:10]),
+            " ".join(f"{warning.payload_type}: {warning.text}" for warning in warnings[:10])
+            + " Confirm it, if this is meant.",
             rows=[
                 {"row": number - 1, "code": warning.kind.value, "detail": f"{warning.payload_type}: {warning.text}"}
                 for warning in warnings

@@ -11,9 +11,9 @@ from cdb_client.moments import Moment
 
 FORMS = ("table", "json", "csv", "plain")
 # What a table shows of these columns: enough of a checksum to compare it, and times to the minute.
-WIDTHS = {"checksum": 9, "time": 17, "updated": 17}
+WIDTHS = {"checksum": 9, "time": 17, "updated": 17, "created": 17}
 # Columns of a table that are broken into lines if the terminal is narrow.
-LONG = ("payload_type", "url", "a", "b", "payload_iov", "gaps", "comment", "value", "actor")
+LONG = ("payload_type", "url", "a", "b", "payload_iov", "gaps", "comment", "value", "actor", "requester", "reason")
 Row = Mapping[str, Any]
 
 
