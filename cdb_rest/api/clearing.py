@@ -9,14 +9,16 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
+from cdb_rest.api.base.conversion import Document
 from cdb_rest.api.base.descriptions import request_example
 from cdb_rest.api.base.views import StrictView
-from cdb_rest.api.base.writes import WRITE_PARAMETERS, is_dry_run, read_origin, respond_to_write
+from cdb_rest.api.base.writes import WRITE_PARAMETERS, is_dry_run, respond_to_write
 from cdb_rest.api.plans import CutsDocument, cuts_document
 from cdb_rest.parsing.fields import Input, MomentField, TextField, UntilField, read_body
+from cdb_rest.rules.access import Origin
 from cdb_rest.rules.moment import END_OF_TIME, Interval, Mode
 from cdb_rest.rules.names import COMMENT_LENGTH, NAME_LENGTH
-from cdb_rest.writes.clearing import clear_interval
+from cdb_rest.writes.clearing import Clearing, clear_interval
 
 
 class IntervalInput(Input):
@@ -83,11 +85,13 @@ class PayloadIOVClearView(StrictView):
         examples=[request_example(EXAMPLE)],
     )
     def post(self, request: Request) -> HttpResponse:
-        values, origin, dry_run = read_body(request, ClearInput), read_origin(request), is_dry_run(request)
-        origin = replace(origin, comment=values.pop("reason"))
+        values, dry_run = read_body(request, ClearInput), is_dry_run(request)
+        reason = values.pop("reason")
 
-        def clear() -> dict[str, Any]:
-            found = clear_interval(**values, dry_run=dry_run, origin=origin)
+        def clear(origin: Origin) -> Clearing:
+            return clear_interval(**values, dry_run=dry_run, origin=replace(origin, comment=reason))
+
+        def document(found: Clearing) -> Document:
             cuts = found.placement.cuts
             summary = f"existing IOVs cut: {len(cuts)}."
             return {
@@ -97,4 +101,4 @@ class PayloadIOVClearView(StrictView):
                 "revision": found.revision,
             } | cuts_document(cuts)
 
-        return respond_to_write(request, clear)
+        return respond_to_write(request, clear, document)

@@ -1,16 +1,18 @@
 """The texts that describe global tags and payload types, and the history of payload types."""
 
+from functools import partial
+
 from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from cdb_rest.api.base.conversion import Document, Shape, document_of
+from cdb_rest.api.base.conversion import Shape, document_of
 from cdb_rest.api.base.descriptions import in_path, request_example
 from cdb_rest.api.base.paging import Browser
 from cdb_rest.api.base.views import StrictView
-from cdb_rest.api.base.writes import WRITE_PARAMETERS, read_origin, respond_to_write
+from cdb_rest.api.base.writes import WRITE_PARAMETERS, respond_to_write
 from cdb_rest.models import GlobalTag, PayloadType, PayloadTypeChange
 from cdb_rest.parsing.fields import Input, TextField, read_body
 from cdb_rest.rules.errors import GlobalTagNotFoundError, InvalidInputError, PayloadTypeNotFoundError
@@ -94,15 +96,11 @@ class GlobalTagDescriptionView(StrictView):
     )
     def put(self, request: Request, name: str) -> HttpResponse:
         """Set the author, the description or both. The response is 409 if the tag is frozen."""
-        given, origin = read_body(request, GlobalTagDescriptionInput), read_origin(request)
+        given = read_body(request, GlobalTagDescriptionInput)
         if not given:
             raise InvalidInputError("Give author, description or both.")
-
-        def describe() -> Document:
-            tag = descriptions.describe_global_tag(name=name, origin=origin, **given)
-            return document_of(GlobalTagDescription, tag)
-
-        return respond_to_write(request, describe)
+        service = partial(descriptions.describe_global_tag, name=name, **given)
+        return respond_to_write(request, service, GlobalTagDescription)
 
 
 class PayloadTypeDescriptionView(StrictView):
@@ -125,13 +123,9 @@ class PayloadTypeDescriptionView(StrictView):
         examples=[request_example({"description": "Gain of each channel"})],
     )
     def put(self, request: Request, name: str) -> HttpResponse:
-        given, origin = read_body(request, PayloadTypeDescriptionInput), read_origin(request)
-
-        def describe() -> Document:
-            found = descriptions.describe_payload_type(name=name, origin=origin, **given)
-            return document_of(PayloadTypeDescription, found)
-
-        return respond_to_write(request, describe)
+        given = read_body(request, PayloadTypeDescriptionInput)
+        service = partial(descriptions.describe_payload_type, name=name, **given)
+        return respond_to_write(request, service, PayloadTypeDescription)
 
 
 class PayloadTypeChangeListView(StrictView):

@@ -1,5 +1,7 @@
 """Global tags: consistent sets of payloads, each with a status that says which changes are permitted."""
 
+from functools import partial
+
 from django.http import HttpResponse, HttpResponseBase
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
@@ -7,12 +9,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from cdb_rest.api.base.conversion import Document, Shape, document_of, one_of
+from cdb_rest.api.base.conversion import Shape, one_of
 from cdb_rest.api.base.descriptions import AS_OF, in_path, request_example, response_example
 from cdb_rest.api.base.json_stream import can_detect_truncation
 from cdb_rest.api.base.paging import Browser
 from cdb_rest.api.base.views import OptionalBodyView, Statement, respond_hot
-from cdb_rest.api.base.writes import WRITE_PARAMETERS, optional_member, read_origin, respond_to_write
+from cdb_rest.api.base.writes import WRITE_PARAMETERS, optional_member, respond_to_write
 from cdb_rest.api.examples import GLOBAL_TAG, LIGHT_GLOBAL_TAG, NESTED_GLOBAL_TAG, STATUS, page_of
 from cdb_rest.api.nested import (
     GlobalTagItem,
@@ -119,12 +121,8 @@ class _CreatesGlobalTag(APIView):
 
         `status` is the name of a status: `unlocked` for a tag that is to be filled.
         """
-        values, origin = read_body(request, GlobalTagInput), read_origin(request)
-
-        def create() -> Document:
-            return document_of(GlobalTagDocument, global_tags.create_global_tag(**values, origin=origin))
-
-        return respond_to_write(request, create)
+        service = partial(global_tags.create_global_tag, **read_body(request, GlobalTagInput))
+        return respond_to_write(request, service, GlobalTagDocument)
 
 
 class GlobalTagCollectionView(GlobalTagListView, _CreatesGlobalTag):
@@ -210,13 +208,8 @@ class GlobalTagDeleteView(OptionalBodyView):
         responses={200: Statement},
     )
     def delete(self, request: Request, name: str) -> HttpResponse:
-        origin = read_origin(request)
-
-        def delete() -> Document:
-            global_tags.delete_global_tag(name=name, origin=origin)
-            return {"detail": f"Global tag {name} deleted."}
-
-        return respond_to_write(request, delete)
+        service = partial(global_tags.delete_global_tag, name=name)
+        return respond_to_write(request, service, lambda _: {"detail": f"Global tag {name} deleted."})
 
 
 class GlobalTagCloneView(OptionalBodyView):
@@ -243,13 +236,9 @@ class GlobalTagCloneView(OptionalBodyView):
     def post(self, request: Request, source: str, target: str) -> HttpResponse:
         name = read_value({"name": target}, NameInput)["name"]
         values = read_value({"author": optional_member(request, "author")}, CloneInput)
-        as_of, origin = parse_as_of(request.query_params), read_origin(request)
-
-        def clone() -> Document:
-            made = global_tags.clone_global_tag(source=source, target=name, as_of=as_of, origin=origin, **values)
-            return document_of(GlobalTagItem, made)
-
-        return respond_to_write(request, clone)
+        as_of = parse_as_of(request.query_params)
+        service = partial(global_tags.clone_global_tag, source=source, target=name, as_of=as_of, **values)
+        return respond_to_write(request, service, GlobalTagItem)
 
 
 class GlobalTagStatusChangeView(OptionalBodyView):
@@ -271,12 +260,8 @@ class GlobalTagStatusChangeView(OptionalBodyView):
         responses=GlobalTagDocument,
     )
     def put(self, request: Request, name: str, status: str) -> HttpResponse:
-        origin = read_origin(request)
-
-        def change() -> Document:
-            return document_of(GlobalTagDocument, global_tags.change_status(name=name, status=status, origin=origin))
-
-        return respond_to_write(request, change)
+        service = partial(global_tags.change_status, name=name, status=status)
+        return respond_to_write(request, service, GlobalTagDocument)
 
 
 class GlobalTagStatusListView(APIView):
@@ -295,12 +280,8 @@ class GlobalTagStatusListView(APIView):
     )
     def post(self, request: Request) -> HttpResponse:
         """Create a status of the experiment. It protects a global tag as `locked` does."""
-        values, origin = read_body(request, NamedInput), read_origin(request)
-
-        def create() -> Document:
-            return document_of(NamedDocument, global_tags.create_status(**values, origin=origin))
-
-        return respond_to_write(request, create)
+        service = partial(global_tags.create_status, **read_body(request, NamedInput))
+        return respond_to_write(request, service, NamedDocument)
 
 
 class GlobalTagStatusDeleteView(OptionalBodyView):
@@ -313,13 +294,8 @@ class GlobalTagStatusDeleteView(OptionalBodyView):
         responses={200: Statement},
     )
     def delete(self, request: Request, name: str) -> HttpResponse:
-        origin = read_origin(request)
-
-        def delete() -> Document:
-            global_tags.delete_status(name=name, origin=origin)
-            return {"detail": f"Status {name} deleted."}
-
-        return respond_to_write(request, delete)
+        service = partial(global_tags.delete_status, name=name)
+        return respond_to_write(request, service, lambda _: {"detail": f"Status {name} deleted."})
 
 
 class PayloadListsOfGlobalTagView(APIView):

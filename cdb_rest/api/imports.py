@@ -2,6 +2,7 @@
 
 import io
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -11,10 +12,11 @@ from rest_framework import serializers
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 
+from cdb_rest.access.authentication import principal_of
 from cdb_rest.api.base.conversion import Shape
 from cdb_rest.api.base.descriptions import in_path, response_example
 from cdb_rest.api.base.views import StrictView
-from cdb_rest.api.base.writes import WRITE_PARAMETERS, is_dry_run, read_origin, respond_to_write
+from cdb_rest.api.base.writes import WRITE_PARAMETERS, is_dry_run, respond_to_write
 from cdb_rest.api.plans import IntervalDocument, interval_document
 from cdb_rest.parsing.iov_files import Options, read_iov_rows
 from cdb_rest.parsing.parameters import parse_flag
@@ -152,25 +154,22 @@ class GlobalTagImportView(StrictView):
     )
     def post(self, request: Request, name: str) -> HttpResponse:
         flags = {item.name: parse_flag(item.name, request.query_params.get(item.name)) for item in self.query}
-        origin, dry_run = read_origin(request), is_dry_run(request)
+        dry_run = is_dry_run(request)
         # Before the file is read.
-        origin.principal.require(Role.CONTRIBUTOR, name)
+        principal_of(request.META).require(Role.CONTRIBUTOR, name)
         how = Options(may_be_cut=flags["no_final_newline"], max_rows=settings.CDB_MAX_BULK_ROWS)
         # The types expect parsed data. A request without a body has an empty dict.
         data: Any = request.data
         content: bytes = data or b""
 
-        def insert() -> dict[str, Any]:
-            found = import_payload_iovs(
-                read=lambda: read_iov_rows(io.BytesIO(content), how),
-                global_tag=name,
-                options=ImportOptions(hides_later=flags["open_hides_later"]),
-                confirmed=dry_run or flags["confirm"],
-                origin=origin,
-            )
-            return import_document(found, dry_run=dry_run)
-
-        return respond_to_write(request, insert)
+        service = partial(
+            import_payload_iovs,
+            read=lambda: read_iov_rows(io.BytesIO(content), how),
+            global_tag=name,
+            options=ImportOptions(hides_later=flags["open_hides_later"]),
+            confirmed=dry_run or flags["confirm"],
+        )
+        return respond_to_write(request, service, partial(import_document, dry_run=dry_run))
 
 
 def import_document(found: ImportResult, *, dry_run: bool) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Inserting: one or many payloads with their intervals, in one request."""
 
+from functools import partial
 from typing import Any
 
 from django.http import HttpResponse
@@ -9,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from cdb_rest.api.base.conversion import Shape, one_of
+from cdb_rest.api.base.conversion import Document, Shape, one_of
 from cdb_rest.api.base.descriptions import request_example, response_example
 from cdb_rest.api.base.views import StrictView, read_rows
 from cdb_rest.api.base.writes import WRITE_PARAMETERS, is_dry_run, read_origin, respond_to_write
@@ -182,14 +183,11 @@ class PayloadIOVInsertView(StrictView):
         examples=[request_example(PAYLOAD), response_example(PLAN)],
     )
     def post(self, request: Request) -> HttpResponse:
-        rows, origin = read_insertion(request), read_origin(request)
+        rows = read_insertion(request)
         if is_dry_run(request):
-            return Response(_dry_run(rows, origin))
-
-        def insert() -> dict[str, Any]:
-            return insertion_document(insertion.insert_payloads(rows=rows, origin=origin), dry_run=False)
-
-        return respond_to_write(request, insert)
+            return Response(_dry_run(rows, read_origin(request)))
+        service = partial(insertion.insert_payloads, rows=rows)
+        return respond_to_write(request, service, partial(insertion_document, dry_run=False))
 
 
 def _dry_run(rows: list[dict[str, Any]], origin: Origin) -> dict[str, Any]:
@@ -220,11 +218,10 @@ class PayloadIOVBulkView(APIView):
         examples=[request_example(BULK_ROW)],
     )
     def post(self, request: Request) -> HttpResponse:
-        rows, origin = read_bulk(request), read_origin(request)
+        rows = read_bulk(request)
 
-        def insert() -> dict[str, Any]:
-            found = bulk.insert_payload_iovs(rows=rows, origin=origin)
+        def document(found: bulk.BulkResult) -> Document:
             detail = f"Payload IOVs inserted: {found.inserted}; unchanged: {found.unchanged}."
             return {"detail": detail, "count": len(rows), "unchanged": found.unchanged}
 
-        return respond_to_write(request, insert)
+        return respond_to_write(request, partial(bulk.insert_payload_iovs, rows=rows), document)

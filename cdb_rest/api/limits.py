@@ -11,9 +11,10 @@ from rest_framework.response import Response
 from cdb_rest.api.base.conversion import Shape
 from cdb_rest.api.base.descriptions import in_path, request_example
 from cdb_rest.api.base.views import StrictView
-from cdb_rest.api.base.writes import WRITE_PARAMETERS, read_origin, respond_to_write
+from cdb_rest.api.base.writes import WRITE_PARAMETERS, respond_to_write
 from cdb_rest.models import GlobalTag
 from cdb_rest.parsing.fields import Input, MomentField, NumberField, read_body
+from cdb_rest.rules.access import Origin
 from cdb_rest.rules.errors import GlobalTagNotFoundError, InvalidInputError
 from cdb_rest.writes import limits
 
@@ -65,19 +66,19 @@ class GlobalTagLimitsView(StrictView):
 
         To lower or remove `closed_until` needs the role administrator, and the tag must be unlocked.
         """
-        given, origin = read_body(request, LimitsInput), read_origin(request)
+        given = read_body(request, LimitsInput)
         body: Any = request.data
         # The serializer leaves null out, because for optional members it usually means the same as no member.
         given |= {key: None for key in ("closed_until", "largest_major") if key in body and body[key] is None}
         if not given:
             raise InvalidInputError("Give closed_until, largest_major or accepts_requests.")
 
-        def change() -> dict[str, Any]:
+        def change(origin: Origin) -> GlobalTag:
             tag = _find(name)
             now = {"closed_until": tag.closed, "largest_major": tag.largest_major}
-            return _document(limits.set_limits(name=name, **now | given, origin=origin))
+            return limits.set_limits(name=name, **now | given, origin=origin)
 
-        return respond_to_write(request, change)
+        return respond_to_write(request, change, _document)
 
 
 def _find(name: str) -> GlobalTag:

@@ -1,5 +1,6 @@
 """Payload IOVs: payload files, each with the interval of moments in which it is valid."""
 
+from functools import partial
 from typing import Any
 
 from django.db.models import Model, QuerySet, Sum
@@ -16,7 +17,7 @@ from cdb_rest.api.base.json import dump
 from cdb_rest.api.base.json_stream import array, respond
 from cdb_rest.api.base.paging import Browser
 from cdb_rest.api.base.views import OptionalBodyView, Statement
-from cdb_rest.api.base.writes import WRITE_PARAMETERS, read_origin, respond_to_write
+from cdb_rest.api.base.writes import WRITE_PARAMETERS, respond_to_write
 from cdb_rest.api.examples import PAYLOAD_IOV, PAYLOAD_IOV_OF_TAG, page_of
 from cdb_rest.api.plans import CutsDocument, cuts_document
 from cdb_rest.models import ListedPayloadIOV, PayloadIOV, PayloadList
@@ -213,12 +214,8 @@ class PayloadIOVListView(APIView):
     )
     def post(self, request: Request) -> HttpResponse:
         """Create a payload IOV. It is in no payload list until it is attached to one. Without an end, it is open."""
-        values, origin = read_body(request, PayloadIOVInput), read_origin(request)
-
-        def create() -> Document:
-            return document_of(PayloadIOVDocument, payload_iovs.create_payload_iov(values=values, origin=origin))
-
-        return respond_to_write(request, create)
+        service = partial(payload_iovs.create_payload_iov, values=read_body(request, PayloadIOVInput))
+        return respond_to_write(request, service, PayloadIOVDocument)
 
 
 class PayloadIOVByIdView(APIView):
@@ -259,16 +256,14 @@ class PayloadIOVAttachView(APIView):
         examples=[request_example({"payload_list": "Pixel_Alignment_1", "piov_id": 10})],
     )
     def put(self, request: Request) -> HttpResponse:
-        body, origin = read_body(request, PayloadIOVAttachInput), read_origin(request)
+        body = read_body(request, PayloadIOVAttachInput)
+        service = partial(payload_iovs.attach_payload_iov, payload_list=body["payload_list"], iov_id=body["piov_id"])
 
-        def attach() -> Document:
-            attachment = payload_iovs.attach_payload_iov(
-                payload_list=body["payload_list"], iov_id=body["piov_id"], origin=origin
-            )
+        def document(attachment: payload_iovs.Attachment) -> Document:
             found = document_of(PayloadIOVDocument, attachment.iov) | cuts_document(attachment.cuts)
             return found | {"unchanged": attachment.is_unchanged}
 
-        return respond_to_write(request, attach)
+        return respond_to_write(request, service, document)
 
 
 class PayloadIOVDeleteView(OptionalBodyView):
@@ -304,12 +299,8 @@ class PayloadIOVDeleteView(OptionalBodyView):
     ) -> HttpResponse:
         start = parse_moment(("major", "minor"), (major, minor))
         end = END_OF_TIME if major_end is None else parse_moment(("major_end", "minor_end"), (major_end, minor_end))
-        origin = read_origin(request)
-
-        def delete() -> Document:
-            payload_iovs.delete_payload_iov(
-                global_tag=global_tag, payload_type=payload_type, start=start, end=end, origin=origin
-            )
-            return {"detail": f"Payload IOV from {start} to {end} of {payload_type} in {global_tag} deleted."}
-
-        return respond_to_write(request, delete)
+        service = partial(
+            payload_iovs.delete_payload_iov, global_tag=global_tag, payload_type=payload_type, start=start, end=end
+        )
+        detail = f"Payload IOV from {start} to {end} of {payload_type} in {global_tag} deleted."
+        return respond_to_write(request, service, lambda _: {"detail": detail})

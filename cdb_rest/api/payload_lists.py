@@ -1,5 +1,7 @@
 """Payload lists: the IOVs of one payload type, for one global tag."""
 
+from functools import partial
+
 from django.http import HttpResponse, HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -11,7 +13,7 @@ from cdb_rest.api.base.conversion import Document, document, document_of
 from cdb_rest.api.base.descriptions import in_path, request_example, response_example
 from cdb_rest.api.base.paging import Browser
 from cdb_rest.api.base.views import OptionalBodyView, Statement, StrictView
-from cdb_rest.api.base.writes import WRITE_PARAMETERS, read_origin, respond_to_write
+from cdb_rest.api.base.writes import WRITE_PARAMETERS, respond_to_write
 from cdb_rest.api.examples import COUNTED_PAYLOAD_LIST, NESTED_PAYLOAD_LIST, page_of
 from cdb_rest.api.nested import NestedPayloadList, PayloadListDocument, stream_payload_list, stream_payload_lists
 from cdb_rest.models import PayloadList
@@ -88,12 +90,8 @@ class PayloadListListView(APIView):
 
         Its name consists of its payload type and its id: `Pixel_Alignment_11`.
         """
-        values, origin = read_body(request, PayloadListInput), read_origin(request)
-
-        def create() -> Document:
-            return document_of(PayloadListDocument, payload_lists.create_payload_list(**values, origin=origin))
-
-        return respond_to_write(request, create)
+        service = partial(payload_lists.create_payload_list, **read_body(request, PayloadListInput))
+        return respond_to_write(request, service, PayloadListDocument)
 
 
 class PayloadListByIdView(APIView):
@@ -143,13 +141,13 @@ class PayloadListAttachView(APIView):
         examples=[request_example({"global_tag": "tiny", "payload_list": "Pixel_Alignment_1"})],
     )
     def put(self, request: Request) -> HttpResponse:
-        names, origin = read_body(request, PayloadListAttachInput), read_origin(request)
+        service = partial(payload_lists.attach_payload_list, **read_body(request, PayloadListAttachInput))
 
-        def attach() -> Document:
-            attached, others = payload_lists.attach_payload_list(**names, origin=origin)
+        def document(found: tuple[PayloadList, int]) -> Document:
+            attached, others = found
             return document_of(PayloadListDocument, attached) | ({"added_by_others": others} if others else {})
 
-        return respond_to_write(request, attach)
+        return respond_to_write(request, service, document)
 
 
 class PayloadListDeleteView(OptionalBodyView):
@@ -165,10 +163,5 @@ class PayloadListDeleteView(OptionalBodyView):
         responses={200: Statement},
     )
     def delete(self, request: Request, name: str) -> HttpResponse:
-        origin = read_origin(request)
-
-        def delete() -> Document:
-            payload_lists.delete_payload_list(name=name, origin=origin)
-            return {"detail": f"Payload list {name} deleted."}
-
-        return respond_to_write(request, delete)
+        service = partial(payload_lists.delete_payload_list, name=name)
+        return respond_to_write(request, service, lambda _: {"detail": f"Payload list {name} deleted."})

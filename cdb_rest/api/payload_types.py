@@ -1,5 +1,7 @@
 """Payload types: the kinds of payloads, such as the alignment of a detector."""
 
+from functools import partial
+
 from django.http import HttpResponse, HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -7,11 +9,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from cdb_rest.api.base.conversion import Document, Shape, document_of
+from cdb_rest.api.base.conversion import Shape
 from cdb_rest.api.base.descriptions import in_path, request_example, response_example
 from cdb_rest.api.base.paging import Browser
 from cdb_rest.api.base.views import OptionalBodyView, Statement, respond_hot
-from cdb_rest.api.base.writes import WRITE_PARAMETERS, read_origin, respond_to_write
+from cdb_rest.api.base.writes import WRITE_PARAMETERS, respond_to_write
 from cdb_rest.api.examples import PAYLOAD_TYPE, page_of
 from cdb_rest.models import PayloadType
 from cdb_rest.parsing.fields import Input, NameField, TextField, read_body
@@ -66,12 +68,8 @@ class PayloadTypeListView(APIView):
     )
     def post(self, request: Request) -> HttpResponse:
         """Create a payload type. It must exist before the first payload of that type is inserted."""
-        values, origin = read_body(request, NamedInput), read_origin(request)
-
-        def create() -> Document:
-            return document_of(NamedDocument, payload_types.create_payload_type(**values, origin=origin))
-
-        return respond_to_write(request, create)
+        service = partial(payload_types.create_payload_type, **read_body(request, NamedInput))
+        return respond_to_write(request, service, NamedDocument)
 
 
 class PayloadTypeDeleteView(OptionalBodyView):
@@ -84,10 +82,5 @@ class PayloadTypeDeleteView(OptionalBodyView):
         responses={200: Statement},
     )
     def delete(self, request: Request, name: str) -> HttpResponse:
-        origin = read_origin(request)
-
-        def delete() -> Document:
-            payload_types.delete_payload_type(name=name, origin=origin)
-            return {"detail": f"Payload type {name} deleted."}
-
-        return respond_to_write(request, delete)
+        service = partial(payload_types.delete_payload_type, name=name)
+        return respond_to_write(request, service, lambda _: {"detail": f"Payload type {name} deleted."})

@@ -13,11 +13,11 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from cdb_rest.api.base.conversion import Shape, document, document_of, documents
+from cdb_rest.api.base.conversion import Document, Shape, document, document_of, documents
 from cdb_rest.api.base.descriptions import in_path, request_example
 from cdb_rest.api.base.paging import Browser
 from cdb_rest.api.base.views import StrictView
-from cdb_rest.api.base.writes import WRITE_PARAMETERS, WriteInput, is_dry_run, read_origin, respond_to_write
+from cdb_rest.api.base.writes import WRITE_PARAMETERS, WriteInput, is_dry_run, respond_to_write
 from cdb_rest.api.changes import ChangeItem
 from cdb_rest.api.clearing import IntervalInput
 from cdb_rest.api.imports import ImportDocument, import_document
@@ -33,6 +33,7 @@ from cdb_rest.writes.clearing import clear_interval
 from cdb_rest.writes.global_tags import change_status, clone_global_tag
 from cdb_rest.writes.imports import ImportOptions, ImportResult, import_payload_iovs
 from cdb_rest.writes.requests import (
+    Acceptance,
     Proposal,
     accept_request,
     comment_request,
@@ -249,13 +250,9 @@ class ChangeRequestListView(StrictView):
         The write is tried, as if it were accepted now, and its errors are those of its own route. With `dry_run`, nothing is
         stored.
         """
-        values, origin = read_body(request, ChangeRequestInput), read_origin(request)
+        values = read_body(request, ChangeRequestInput)
         proposal = read_proposal(RequestKind(values.pop("kind")), values.pop("global_tag"), values["document"])
-
-        def make() -> dict[str, Any]:
-            return document_of(ChangeRequestItem, make_request(proposal=proposal, **values, origin=origin))
-
-        return respond_to_write(request, make)
+        return respond_to_write(request, partial(make_request, proposal=proposal, **values), ChangeRequestItem)
 
 
 class ChangeRequestView(StrictView):
@@ -297,16 +294,16 @@ class ChangeRequestAcceptView(StrictView):
     )
     def post(self, request: Request, number: str) -> HttpResponse:
         values = read_body(request, AcceptInput) if request.data else {}
-        wanted, origin, dry_run = parse_number("number", number), read_origin(request), is_dry_run(request)
+        wanted, dry_run = parse_number("number", number), is_dry_run(request)
         confirmed = dry_run or values.get("confirm", False)
 
-        def accept() -> dict[str, Any]:
-            found = accept_request(number=wanted, read=proposal_of, confirmed=confirmed, origin=origin)
+        def document(found: Acceptance) -> Document:
             result = found.result
             imported = import_document(result, dry_run=dry_run) if isinstance(result, ImportResult) else None
             return document_of(ChangeRequestItem, found.request) | {"result": imported}
 
-        return respond_to_write(request, accept)
+        service = partial(accept_request, number=wanted, read=proposal_of, confirmed=confirmed)
+        return respond_to_write(request, service, document)
 
 
 class ChangeRequestRejectView(StrictView):
@@ -343,8 +340,7 @@ class ChangeRequestWithdrawView(StrictView):
 def _decide(request: Request, number: str, service: Callable[..., ChangeRequest]) -> HttpResponse:
     if request.data:
         read_body(request, WriteInput)
-    wanted, origin = parse_number("number", number), read_origin(request)
-    return respond_to_write(request, lambda: document_of(ChangeRequestItem, service(number=wanted, origin=origin)))
+    return respond_to_write(request, partial(service, number=parse_number("number", number)), ChangeRequestItem)
 
 
 class ChangeRequestCommentView(StrictView):
@@ -360,12 +356,6 @@ class ChangeRequestCommentView(StrictView):
         examples=[request_example({"text": "Which runs is this for?"})],
     )
     def post(self, request: Request, number: str) -> HttpResponse:
-        text, origin = read_body(request, CommentInput)["text"], read_origin(request)
-        wanted = parse_number("number", number)
-
-        def comment() -> dict[str, Any]:
-            made = comment_request(number=wanted, text=text, origin=origin)
-            made.refresh_from_db(fields=["created"])
-            return document_of(CommentDocument, made)
-
-        return respond_to_write(request, comment)
+        text = read_body(request, CommentInput)["text"]
+        service = partial(comment_request, number=parse_number("number", number), text=text)
+        return respond_to_write(request, service, CommentDocument)

@@ -1,6 +1,7 @@
 """Reverting a global tag to an earlier revision, and undoing one of its changes."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.http import HttpResponse
@@ -108,13 +109,8 @@ class GlobalTagRevertView(StrictView):
         examples=[request_example(REQUEST), response_example(PLAN)],
     )
     def post(self, request: Request, name: str) -> HttpResponse:
-        values, origin = read_body(request, RevertInput), read_origin(request)
-        revision, dry_run = values["revision"], is_dry_run(request)
-
-        def revert() -> Reversion:
-            return revert_global_tag(name=name, revision=revision, dry_run=dry_run, origin=origin)
-
-        return _respond(request, revert)
+        revision = read_body(request, RevertInput)["revision"]
+        return _respond(request, partial(revert_global_tag, name=name, revision=revision))
 
 
 class ChangeUndoView(StrictView):
@@ -143,21 +139,13 @@ class ChangeUndoView(StrictView):
     def post(self, request: Request, name: str, revision: str) -> HttpResponse:
         if request.data:
             read_body(request, WriteInput)
-        number, origin = parse_number("revision", revision), read_origin(request)
-
-        def undo() -> Reversion:
-            return undo_change(name=name, revision=number, dry_run=is_dry_run(request), origin=origin)
-
-        return _respond(request, undo)
+        return _respond(request, partial(undo_change, name=name, revision=parse_number("revision", revision)))
 
 
-def _respond(request: Request, service: Callable[[], Reversion]) -> HttpResponse:
-    dry_run = is_dry_run(request)
-
-    def make() -> dict[str, Any]:
-        return _document(service(), dry_run=dry_run)
-
-    return Response(make()) if dry_run else respond_to_write(request, make)
+def _respond(request: Request, service: Callable[..., Reversion]) -> HttpResponse:
+    if is_dry_run(request):
+        return Response(_document(service(dry_run=True, origin=read_origin(request)), dry_run=True))
+    return respond_to_write(request, service, partial(_document, dry_run=False))
 
 
 def _document(reversion: Reversion, *, dry_run: bool) -> dict[str, Any]:

@@ -238,7 +238,10 @@ def comment_request(*, number: int, text: str, origin: Origin) -> RequestComment
         raise invalid_field("text", "The comment is empty.")
     if request.comments.count() >= MAX_COMMENTS:
         raise invalid_field("text", f"A request has at most {MAX_COMMENTS} comments.")
-    return RequestComment.objects.create(request=request, actor=actor, text=text)
+    comment = RequestComment.objects.create(request=request, actor=actor, text=text)
+    # The time is that of the database.
+    comment.refresh_from_db(fields=["created"])
+    return comment
 
 
 def require_decider(request: ChangeRequest, principal: Principal) -> None:

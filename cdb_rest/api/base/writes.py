@@ -13,6 +13,7 @@ from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 
 from cdb_rest.access.authentication import principal_of
+from cdb_rest.api.base.conversion import Document, Shape, document_of
 from cdb_rest.api.base.json import dump
 from cdb_rest.parsing.fields import Input, TextField, read_value
 from cdb_rest.parsing.parameters import parse_flag
@@ -89,22 +90,33 @@ def optional_member(request: Request, name: str) -> Any:
     return values[0] if values else None
 
 
-def respond_to_write(request: Request, make: Callable[[], dict[str, Any]]) -> HttpResponse:
-    """Call `make`, and return its result as a JSON response. In a dry run, what it has changed is rolled back.
+def respond_to_write(
+    request: Request, service: Callable[..., Any], document: type[Shape] | Callable[[Any], Document]
+) -> HttpResponse:
+    """Call a write service with the argument `origin`, and respond with the document of its result.
+
+    `document` is the class of the document, or a function that makes it from the result. In a dry run, what the service has
+    changed is rolled back.
 
     The response to a dry run has the member `dry_run`. The id of an object that would be created is never used. The idempotency
     key has no effect on it.
 
     If the request has an idempotency key, the response is stored in the transaction of the write. For
-    `CDB_IDEMPOTENCY_HOURS`, a repeated request of the same actor with this key gets that response, and `make` is not
-    called. All unknown clients count as one actor. If `make` raises, nothing is stored.
+    `CDB_IDEMPOTENCY_HOURS`, a repeated request of the same actor with this key gets that response, and the service
+    is not called. All unknown clients count as one actor. If the service raises an error, nothing is stored.
 
-    With a key, `make` is called again after a conflict, so its only effects must be changes of the database.
+    With a key, the service is called again after a conflict, so its only effects must be changes of the database.
 
     Raises `InvalidInputError` for an invalid key, `KeyReusedError` if the key was used with another request,
     `DatabaseUnavailableError` if another request with this key does not end in time, `ConcurrentChangeError` if the record
-    expires during the call, and the errors of `make`.
+    expires during the call, and the errors of `read_origin` and of the service.
     """
+    origin = read_origin(request)
+
+    def make() -> Document:
+        found = service(origin=origin)
+        return document_of(document, found) if isinstance(document, type) else document(found)
+
     if is_dry_run(request):
         return _respond(dump(_tried(roll_back(make))))
     key = request.headers.get(KEY_HEADER)
@@ -130,7 +142,7 @@ def respond_to_write(request: Request, make: Callable[[], dict[str, Any]]) -> Ht
     return _respond(respond_once(actor=actor, key=key, request_digest=digest, execute=lambda: dump(make()).decode()))
 
 
-def _tried(found: dict[str, Any]) -> dict[str, Any]:
+def _tried(found: Document) -> Document:
     """The response to a dry run."""
     if "detail" in found and not found.get("dry_run"):
         found["detail"] = f"Dry run, nothing was changed: {found['detail']}"
