@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from cdb_rest.api.base.conversion import Document
 from cdb_rest.api.base.descriptions import request_example
 from cdb_rest.api.base.views import StrictView
-from cdb_rest.api.base.writes import WRITE_PARAMETERS, is_dry_run, respond_to_write
+from cdb_rest.api.base.writes import is_dry_run, respond_to_write
 from cdb_rest.api.plans import CutsDocument, cuts_document
 from cdb_rest.parsing.fields import Input, MomentField, TextField, UntilField, read_body
 from cdb_rest.rules.access import Origin
@@ -75,11 +75,8 @@ class PayloadIOVClearView(StrictView):
     The response is 409 if a payload is valid in the interval and the tag is not unlocked, or closed there.
     """
 
-    query = WRITE_PARAMETERS[:1]
-
     @extend_schema(
         summary="Clear an interval of a payload type",
-        parameters=WRITE_PARAMETERS,
         request=ClearInput,
         responses=ClearingResult,
         examples=[request_example(EXAMPLE)],

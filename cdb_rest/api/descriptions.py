@@ -12,7 +12,7 @@ from cdb_rest.api.base.conversion import Shape, document_of
 from cdb_rest.api.base.descriptions import in_path, request_example
 from cdb_rest.api.base.paging import Browser
 from cdb_rest.api.base.views import StrictView
-from cdb_rest.api.base.writes import WRITE_PARAMETERS, respond_to_write
+from cdb_rest.api.base.writes import respond_to_write
 from cdb_rest.models import GlobalTag, PayloadType, PayloadTypeChange
 from cdb_rest.parsing.fields import Input, TextField, read_body
 from cdb_rest.rules.errors import GlobalTagNotFoundError, InvalidInputError, PayloadTypeNotFoundError
@@ -78,8 +78,6 @@ TAG, TYPE = (
 class GlobalTagDescriptionView(StrictView):
     """The author and the description of a global tag."""
 
-    query = WRITE_PARAMETERS[:1]
-
     @extend_schema(summary="Get the description of a global tag", parameters=[TAG], responses=GlobalTagDescription)
     def get(self, request: Request, name: str) -> Response:
         tag = GlobalTag.objects.filter(name=name).first()
@@ -89,7 +87,7 @@ class GlobalTagDescriptionView(StrictView):
 
     @extend_schema(
         summary="Describe a global tag",
-        parameters=[TAG, *WRITE_PARAMETERS],
+        parameters=[TAG],
         request=GlobalTagDescriptionInput,
         responses=GlobalTagDescription,
         examples=[request_example({"description": "First pass of the autumn data"})],
@@ -106,8 +104,6 @@ class GlobalTagDescriptionView(StrictView):
 class PayloadTypeDescriptionView(StrictView):
     """The description of a payload type."""
 
-    query = WRITE_PARAMETERS[:1]
-
     @extend_schema(summary="Get the description of a payload type", parameters=[TYPE], responses=PayloadTypeDescription)
     def get(self, request: Request, name: str) -> Response:
         found = PayloadType.objects.filter(name=name).first()
@@ -117,7 +113,7 @@ class PayloadTypeDescriptionView(StrictView):
 
     @extend_schema(
         summary="Describe a payload type",
-        parameters=[TYPE, *WRITE_PARAMETERS],
+        parameters=[TYPE],
         request=PayloadTypeDescriptionInput,
         responses=PayloadTypeDescription,
         examples=[request_example({"description": "Gain of each channel"})],

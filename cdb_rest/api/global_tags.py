@@ -14,7 +14,7 @@ from cdb_rest.api.base.descriptions import AS_OF, in_path, request_example, resp
 from cdb_rest.api.base.json_stream import can_detect_truncation
 from cdb_rest.api.base.paging import Browser
 from cdb_rest.api.base.views import OptionalBodyView, Statement, respond_hot
-from cdb_rest.api.base.writes import WRITE_PARAMETERS, optional_member, respond_to_write
+from cdb_rest.api.base.writes import optional_member, respond_to_write
 from cdb_rest.api.examples import GLOBAL_TAG, LIGHT_GLOBAL_TAG, NESTED_GLOBAL_TAG, STATUS, page_of
 from cdb_rest.api.nested import (
     GlobalTagItem,
@@ -109,7 +109,6 @@ class GlobalTagListView(APIView):
 class _CreatesGlobalTag(APIView):
     @extend_schema(
         summary="Create a global tag",
-        parameters=WRITE_PARAMETERS,
         request=GlobalTagInput,
         responses=GlobalTagDocument,
         examples=[
@@ -203,7 +202,7 @@ class GlobalTagDeleteView(OptionalBodyView):
 
     @extend_schema(
         summary="Delete a global tag",
-        parameters=[in_path("name", "Name of the global tag.", "tiny-copy"), *WRITE_PARAMETERS],
+        parameters=[in_path("name", "Name of the global tag.", "tiny-copy")],
         request=None,
         responses={200: Statement},
     )
@@ -227,7 +226,6 @@ class GlobalTagCloneView(OptionalBodyView):
             in_path("source", "Name of the global tag to copy.", "tiny"),
             in_path("target", "Name of the copy.", "tiny-copy"),
             *AS_OF,
-            *WRITE_PARAMETERS,
         ],
         request=CloneInput,
         responses=GlobalTagItem,
@@ -254,7 +252,6 @@ class GlobalTagStatusChangeView(OptionalBodyView):
         parameters=[
             NAME,
             in_path("status", "Name of the status: unlocked, locked, frozen, or another one.", "unlocked"),
-            *WRITE_PARAMETERS,
         ],
         request=None,
         responses=GlobalTagDocument,
@@ -273,7 +270,6 @@ class GlobalTagStatusListView(APIView):
 
     @extend_schema(
         summary="Create a status",
-        parameters=WRITE_PARAMETERS,
         request=NamedInput,
         responses=NamedDocument,
         examples=[request_example({"name": "reviewed", "description": "Checked by the calibration group"})],
@@ -289,7 +285,7 @@ class GlobalTagStatusDeleteView(OptionalBodyView):
 
     @extend_schema(
         summary="Delete a status",
-        parameters=[in_path("name", "Name of the status.", "reviewed"), *WRITE_PARAMETERS],
+        parameters=[in_path("name", "Name of the status.", "reviewed")],
         request=None,
         responses={200: Statement},
     )

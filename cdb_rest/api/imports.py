@@ -16,7 +16,7 @@ from cdb_rest.access.authentication import principal_of
 from cdb_rest.api.base.conversion import Shape
 from cdb_rest.api.base.descriptions import in_path, response_example
 from cdb_rest.api.base.views import StrictView
-from cdb_rest.api.base.writes import WRITE_PARAMETERS, is_dry_run, respond_to_write
+from cdb_rest.api.base.writes import is_dry_run, respond_to_write
 from cdb_rest.api.plans import IntervalDocument, interval_document
 from cdb_rest.parsing.iov_files import Options, read_iov_rows
 from cdb_rest.parsing.parameters import parse_flag
@@ -126,7 +126,6 @@ class GlobalTagImportView(StrictView):
 
     parser_classes = (FileParser,)
     query = (
-        WRITE_PARAMETERS[0],
         OpenApiParameter(
             "confirm", str, enum=["0", "1"], description="1: also if existing IOVs are removed or gaps are made."
         ),
@@ -143,7 +142,7 @@ class GlobalTagImportView(StrictView):
 
     @extend_schema(
         summary="Import a file into a global tag",
-        parameters=[in_path("name", "Name of the global tag.", "tiny"), *query, *WRITE_PARAMETERS[1:]],
+        parameters=[in_path("name", "Name of the global tag.", "tiny")],
         request={"text/csv": str, "application/jsonl": str, "application/json": list[dict[str, Any]]},
         responses=ImportDocument,
         examples=[

@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 from cdb_rest.api.base.conversion import Document, Shape, one_of
 from cdb_rest.api.base.descriptions import request_example, response_example
 from cdb_rest.api.base.views import StrictView, read_rows
-from cdb_rest.api.base.writes import WRITE_PARAMETERS, is_dry_run, read_origin, respond_to_write
+from cdb_rest.api.base.writes import is_dry_run, read_origin, respond_to_write
 from cdb_rest.api.payload_iovs import PayloadInput, PayloadIOVInput
 from cdb_rest.api.plans import InsertionResult, insertion_document, refusal_document
 from cdb_rest.parsing.fields import (
@@ -173,11 +173,9 @@ class PayloadIOVInsertView(StrictView):
     """
 
     takes_rows = True
-    query = WRITE_PARAMETERS[:1]
 
     @extend_schema(
         summary="Insert payloads into global tags",
-        parameters=WRITE_PARAMETERS,
         request=one_of(InsertInput(), InsertInput(many=True)),
         responses=InsertionResult,
         examples=[request_example(PAYLOAD), response_example(PLAN)],
@@ -212,7 +210,6 @@ class PayloadIOVBulkView(APIView):
 
     @extend_schema(
         summary="Insert IOVs into payload lists",
-        parameters=WRITE_PARAMETERS,
         request=BulkPayloadIOVInput(many=True),
         responses=BulkResult,
         examples=[request_example(BULK_ROW)],

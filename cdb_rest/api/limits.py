@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from cdb_rest.api.base.conversion import Shape
 from cdb_rest.api.base.descriptions import in_path, request_example
 from cdb_rest.api.base.views import StrictView
-from cdb_rest.api.base.writes import WRITE_PARAMETERS, respond_to_write
+from cdb_rest.api.base.writes import respond_to_write
 from cdb_rest.models import GlobalTag
 from cdb_rest.parsing.fields import Input, MomentField, NumberField, read_body
 from cdb_rest.rules.access import Origin
@@ -48,15 +48,13 @@ class GlobalTagLimitsView(StrictView):
     accepted may change the tag while it is locked.
     """
 
-    query = WRITE_PARAMETERS[:1]
-
     @extend_schema(summary="Get the limits of a global tag", parameters=[NAME], responses=LimitsDocument)
     def get(self, request: Request, name: str) -> Response:
         return Response(_document(_find(name)))
 
     @extend_schema(
         summary="Set the limits of a global tag",
-        parameters=[NAME, *WRITE_PARAMETERS],
+        parameters=[NAME],
         request=LimitsInput,
         responses=LimitsDocument,
         examples=[request_example({"closed_until": [5, 0], "largest_major": 999_999})],

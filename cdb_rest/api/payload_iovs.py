@@ -17,7 +17,7 @@ from cdb_rest.api.base.json import dump
 from cdb_rest.api.base.json_stream import array, respond
 from cdb_rest.api.base.paging import Browser
 from cdb_rest.api.base.views import OptionalBodyView, Statement
-from cdb_rest.api.base.writes import WRITE_PARAMETERS, respond_to_write
+from cdb_rest.api.base.writes import respond_to_write
 from cdb_rest.api.examples import PAYLOAD_IOV, PAYLOAD_IOV_OF_TAG, page_of
 from cdb_rest.api.plans import CutsDocument, cuts_document
 from cdb_rest.models import ListedPayloadIOV, PayloadIOV, PayloadList
@@ -195,7 +195,6 @@ class PayloadIOVListView(APIView):
 
     @extend_schema(
         summary="Create a payload IOV",
-        parameters=WRITE_PARAMETERS,
         request=PayloadIOVInput,
         responses=PayloadIOVDocument,
         examples=[
@@ -250,7 +249,6 @@ class PayloadIOVAttachView(APIView):
 
     @extend_schema(
         summary="Attach a payload IOV to a payload list",
-        parameters=WRITE_PARAMETERS,
         request=PayloadIOVAttachInput,
         responses=AttachedIOV,
         examples=[request_example({"payload_list": "Pixel_Alignment_1", "piov_id": 10})],
@@ -282,7 +280,6 @@ class PayloadIOVDeleteView(OptionalBodyView):
             in_path("minor", "Minor part of the start.", "6129", DIGITS),
             in_path("major_end", f"Major part of the end; {OPEN} if it is open.", str(OPEN), DIGITS),
             in_path("minor_end", f"Minor part of the end; {OPEN} if it is open.", str(OPEN), DIGITS),
-            *WRITE_PARAMETERS,
         ],
         request=None,
         responses={200: Statement},

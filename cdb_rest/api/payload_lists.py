@@ -13,7 +13,7 @@ from cdb_rest.api.base.conversion import Document, document, document_of
 from cdb_rest.api.base.descriptions import in_path, request_example, response_example
 from cdb_rest.api.base.paging import Browser
 from cdb_rest.api.base.views import OptionalBodyView, Statement, StrictView
-from cdb_rest.api.base.writes import WRITE_PARAMETERS, respond_to_write
+from cdb_rest.api.base.writes import respond_to_write
 from cdb_rest.api.examples import COUNTED_PAYLOAD_LIST, NESTED_PAYLOAD_LIST, page_of
 from cdb_rest.api.nested import NestedPayloadList, PayloadListDocument, stream_payload_list, stream_payload_lists
 from cdb_rest.models import PayloadList
@@ -80,7 +80,6 @@ class PayloadListListView(APIView):
 
     @extend_schema(
         summary="Create a payload list",
-        parameters=WRITE_PARAMETERS,
         request=PayloadListInput,
         responses=PayloadListDocument,
         examples=[request_example({"payload_type": "Pixel_Alignment"})],
@@ -135,7 +134,6 @@ class PayloadListAttachView(APIView):
 
     @extend_schema(
         summary="Attach a payload list to a global tag",
-        parameters=WRITE_PARAMETERS,
         request=PayloadListAttachInput,
         responses=PayloadListDocument,
         examples=[request_example({"global_tag": "tiny", "payload_list": "Pixel_Alignment_1"})],
@@ -156,8 +154,7 @@ class PayloadListDeleteView(OptionalBodyView):
     @extend_schema(
         summary="Delete a payload list",
         parameters=[
-            in_path("name", "Name of the payload list, as the response to its creation has it.", "Pixel_Alignment_11"),
-            *WRITE_PARAMETERS,
+            in_path("name", "Name of the payload list, as the response to its creation has it.", "Pixel_Alignment_11")
         ],
         request=None,
         responses={200: Statement},

@@ -13,7 +13,7 @@ from cdb_rest.api.base.conversion import Shape
 from cdb_rest.api.base.descriptions import in_path, request_example, response_example
 from cdb_rest.api.base.paging import Browser
 from cdb_rest.api.base.views import OptionalBodyView, Statement, respond_hot
-from cdb_rest.api.base.writes import WRITE_PARAMETERS, respond_to_write
+from cdb_rest.api.base.writes import respond_to_write
 from cdb_rest.api.examples import PAYLOAD_TYPE, page_of
 from cdb_rest.models import PayloadType
 from cdb_rest.parsing.fields import Input, NameField, TextField, read_body
@@ -61,7 +61,6 @@ class PayloadTypeListView(APIView):
 
     @extend_schema(
         summary="Create a payload type",
-        parameters=WRITE_PARAMETERS,
         request=NamedInput,
         responses=NamedDocument,
         examples=[request_example({"name": "Gain", "description": "Gain of each channel"})],
@@ -77,7 +76,7 @@ class PayloadTypeDeleteView(OptionalBodyView):
 
     @extend_schema(
         summary="Delete a payload type",
-        parameters=[in_path("name", "Name of the payload type.", "Gain"), *WRITE_PARAMETERS],
+        parameters=[in_path("name", "Name of the payload type.", "Gain")],
         request=None,
         responses={200: Statement},
     )

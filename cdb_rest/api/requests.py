@@ -17,7 +17,7 @@ from cdb_rest.api.base.conversion import Document, Shape, document, document_of,
 from cdb_rest.api.base.descriptions import in_path, request_example
 from cdb_rest.api.base.paging import Browser
 from cdb_rest.api.base.views import StrictView
-from cdb_rest.api.base.writes import WRITE_PARAMETERS, WriteInput, is_dry_run, respond_to_write
+from cdb_rest.api.base.writes import WriteInput, is_dry_run, respond_to_write
 from cdb_rest.api.changes import ChangeItem
 from cdb_rest.api.clearing import IntervalInput
 from cdb_rest.api.imports import ImportDocument, import_document
@@ -230,7 +230,7 @@ EXAMPLE = {
 class ChangeRequestListView(StrictView):
     """The requests for changes, newest first, page by page."""
 
-    query = [*REQUESTS.parameters(), WRITE_PARAMETERS[0]]
+    query = REQUESTS.parameters()
     takes_rows = True
 
     @extend_schema(summary="List requests", responses=REQUESTS.page_shape())
@@ -239,7 +239,6 @@ class ChangeRequestListView(StrictView):
 
     @extend_schema(
         summary="Make a request",
-        parameters=WRITE_PARAMETERS,
         request=ChangeRequestInput,
         responses=ChangeRequestItem,
         examples=[request_example(EXAMPLE)],
@@ -284,11 +283,9 @@ class ChangeRequestAcceptView(StrictView):
     write fails, the request stays open. A locked tag must have `accepts_requests`, unless the write is permitted on it.
     """
 
-    query = WRITE_PARAMETERS[:1]
-
     @extend_schema(
         summary="Accept a request",
-        parameters=[NUMBER, *WRITE_PARAMETERS],
+        parameters=[NUMBER],
         request=AcceptInput,
         responses=AcceptanceDocument,
     )
@@ -309,11 +306,9 @@ class ChangeRequestAcceptView(StrictView):
 class ChangeRequestRejectView(StrictView):
     """Reject an open request. The comment is the reason, and is required. It needs the role for an insertion into the tag."""
 
-    query = WRITE_PARAMETERS[:1]
-
     @extend_schema(
         summary="Reject a request",
-        parameters=[NUMBER, *WRITE_PARAMETERS],
+        parameters=[NUMBER],
         request=WriteInput,
         responses=ChangeRequestItem,
         examples=[request_example({"comment": "The survey is of another detector"})],
@@ -325,11 +320,9 @@ class ChangeRequestRejectView(StrictView):
 class ChangeRequestWithdrawView(StrictView):
     """Withdraw an open request of one's own."""
 
-    query = WRITE_PARAMETERS[:1]
-
     @extend_schema(
         summary="Withdraw a request",
-        parameters=[NUMBER, *WRITE_PARAMETERS],
+        parameters=[NUMBER],
         request=WriteInput,
         responses=ChangeRequestItem,
     )
@@ -346,11 +339,9 @@ def _decide(request: Request, number: str, service: Callable[..., ChangeRequest]
 class ChangeRequestCommentView(StrictView):
     """Add a comment to the discussion of a request, in any state. Every client with a token or a login may."""
 
-    query = WRITE_PARAMETERS[:1]
-
     @extend_schema(
         summary="Comment on a request",
-        parameters=[NUMBER, *WRITE_PARAMETERS],
+        parameters=[NUMBER],
         request=CommentInput,
         responses=CommentDocument,
         examples=[request_example({"text": "Which runs is this for?"})],

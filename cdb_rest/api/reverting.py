@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from cdb_rest.api.base.conversion import Shape
 from cdb_rest.api.base.descriptions import in_path, request_example, response_example
 from cdb_rest.api.base.views import StrictView
-from cdb_rest.api.base.writes import WRITE_PARAMETERS, WriteInput, is_dry_run, read_origin, respond_to_write
+from cdb_rest.api.base.writes import WriteInput, is_dry_run, read_origin, respond_to_write
 from cdb_rest.parsing.fields import (
     Input,
     NumberField,
@@ -99,11 +99,9 @@ class GlobalTagRevertView(StrictView):
     has no such revision, and 410 if the contents of that revision are no longer stored.
     """
 
-    query = WRITE_PARAMETERS[:1]
-
     @extend_schema(
         summary="Revert a global tag to a revision",
-        parameters=[TAG, *WRITE_PARAMETERS],
+        parameters=[TAG],
         request=RevertInput,
         responses=ReversionResult,
         examples=[request_example(REQUEST), response_example(PLAN)],
@@ -124,11 +122,9 @@ class ChangeUndoView(StrictView):
     valid any more.
     """
 
-    query = WRITE_PARAMETERS[:1]
-
     @extend_schema(
         summary="Undo a change of a global tag",
-        parameters=[TAG, in_path("revision", "Revision of the tag after the change.", 2), *WRITE_PARAMETERS],
+        parameters=[TAG, in_path("revision", "Revision of the tag after the change.", 2)],
         request=WriteInput,
         responses=ReversionResult,
         examples=[

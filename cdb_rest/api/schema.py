@@ -18,7 +18,9 @@ from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiRespo
 from rest_framework import serializers
 from rest_framework.views import APIView
 
+from cdb_rest.api.base.authorization import is_write
 from cdb_rest.api.base.conversion import Shape
+from cdb_rest.api.base.descriptions import WRITE_PARAMETERS
 
 
 class Error(Shape):
@@ -57,8 +59,7 @@ class RouteSchema(AutoSchema):
 
     def get_override_parameters(self) -> list[OpenApiParameter | Shape | type[Shape]]:
         # Only a `StrictView` has them. Its module imports this one.
-        query_of = getattr(self.view, "query_of", None)
-        return query_of(self.method) if query_of else []
+        return [*getattr(self.view, "query", ()), *(WRITE_PARAMETERS if is_write(self.method, self.path) else ())]
 
     def get_operation(
         self, path: str, path_regex: str, path_prefix: str, method: str, registry: ComponentRegistry

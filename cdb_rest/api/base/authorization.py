@@ -55,7 +55,13 @@ def is_closed_read(method: str, path: str) -> bool:
     """
     if method in SAFE_METHODS or not path.startswith("/api/"):
         return not path.startswith(OPEN) and path.removeprefix("/") not in PUBLIC
-    return method == "POST" and any(pattern.fullmatch(path) for pattern in POSTED_READS)
+    return not is_write(method, path)
+
+
+def is_write(method: str, path: str) -> bool:
+    """Whether a request to a path of the API is no read."""
+    is_posted_read = method == "POST" and any(pattern.fullmatch(path) for pattern in POSTED_READS)
+    return method not in SAFE_METHODS and not is_posted_read
 
 
 class RoutePermission(BasePermission):

@@ -8,6 +8,22 @@ from cdb_rest.rules.moment import OPEN
 
 TEXT = {"type": "string"}
 NUMBER = {"type": "integer", "minimum": 0, "maximum": OPEN}
+COMMENT_HEADER = "CDB-Comment"
+KEY_HEADER = "Idempotency-Key"
+# The parameters of every write; the description of the API adds them.
+WRITE_PARAMETERS = [
+    OpenApiParameter("dry_run", str, enum=["0", "1"], description="1: return the response and change nothing."),
+    OpenApiParameter(
+        KEY_HEADER,
+        str,
+        OpenApiParameter.HEADER,
+        description="A new UUID. Within `CDB_IDEMPOTENCY_HOURS`, a request that is sent again with it gets the first response, "
+        "and nothing is stored twice.",
+    ),
+    OpenApiParameter(
+        COMMENT_HEADER, str, OpenApiParameter.HEADER, description="Why the change is made, for the change log."
+    ),
+]
 # The parameters of `parse_as_of`.
 AS_OF = [
     OpenApiParameter(

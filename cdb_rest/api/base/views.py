@@ -10,6 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from cdb_rest.api.base.authorization import is_write
 from cdb_rest.api.base.conversion import Shape
 from cdb_rest.http import hot_reads
 from cdb_rest.http.caching import not_modified
@@ -89,6 +90,8 @@ def check_names(view: type[APIView], request: HttpRequest) -> None:
 class StrictView(APIView):
     """A view that rejects unknown query parameters and unknown members of bodies; `query` declares the known parameters.
 
+    A write knows `dry_run`, too.
+
     A view that has a path of nopayloaddb must not be strict, because existing clients may send unknown names. Such a view
     ignores them on all of its paths, except for those that `check_names` and `read_body` refuse.
     """
@@ -96,18 +99,16 @@ class StrictView(APIView):
     is_strict = True
     query: Sequence[OpenApiParameter] = ()
 
-    @classmethod
-    def query_of(cls, method: str | None) -> list[OpenApiParameter]:
-        """The parameters that requests with this method may have: those in `query`, without `dry_run` if they only read."""
-        return [item for item in cls.query if item.name != "dry_run" or method not in SAFE_METHODS]
-
     def initial(self, request: Request, *arguments: Any, **named: Any) -> None:
         """Check the permissions, then the query string, before the method of the view runs.
 
         Raises the errors of `RoutePermission`, or `UnknownParameterError`.
         """
         super().initial(request, *arguments, **named)
-        unknown = unknown_names(request.query_params, [item.name for item in self.query_of(request.method)])
+        known = [item.name for item in self.query]
+        if is_write(request.method or "", request.path):
+            known.append("dry_run")
+        unknown = unknown_names(request.query_params, known)
         if unknown:
             raise UnknownParameterError(" ".join(text for [text] in unknown.values()), unknown)
 

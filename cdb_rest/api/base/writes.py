@@ -7,13 +7,13 @@ from typing import Any
 
 import orjson
 from django.http import HttpResponse
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 
 from cdb_rest.access.authentication import principal_of
 from cdb_rest.api.base.conversion import Document, Shape, document_of
+from cdb_rest.api.base.descriptions import COMMENT_HEADER, KEY_HEADER
 from cdb_rest.api.base.json import dump
 from cdb_rest.parsing.fields import Input, TextField, read_value
 from cdb_rest.parsing.parameters import parse_flag
@@ -22,24 +22,7 @@ from cdb_rest.rules.errors import invalid_field, quoted
 from cdb_rest.rules.names import COMMENT_LENGTH, TEXT_LENGTH
 from cdb_rest.writes.transactions import respond_once, roll_back
 
-COMMENT_HEADER = "CDB-Comment"
-KEY_HEADER = "Idempotency-Key"
 KEY = re.compile(rf"[!-~]{{1,{TEXT_LENGTH}}}", re.ASCII)
-
-# The parameters of every write.
-WRITE_PARAMETERS = [
-    OpenApiParameter("dry_run", str, enum=["0", "1"], description="1: return the response and change nothing."),
-    OpenApiParameter(
-        KEY_HEADER,
-        str,
-        OpenApiParameter.HEADER,
-        description="A new UUID. Within `CDB_IDEMPOTENCY_HOURS`, a request that is sent again with it gets the first response, "
-        "and nothing is stored twice.",
-    ),
-    OpenApiParameter(
-        COMMENT_HEADER, str, OpenApiParameter.HEADER, description="Why the change is made, for the change log."
-    ),
-]
 
 
 class WriteInput(Input):
