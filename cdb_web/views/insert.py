@@ -124,21 +124,19 @@ def _asked(request: HttpRequest, values: dict[str, Any], content: bytes) -> Writ
     if not rows:
         raise InvalidInputError("The file has no rows.")
     values["rows"] = rows
+    # An open end in the form of one row does so, as in the API.
+    hides_later = is_one or fields["open_hides_later"] == "1"
     service = partial(
         import_payload_iovs,
         read=lambda: rows,
         global_tag=name,
-        # One row is placed by the interval rule, those of a file as a set.
-        options=ImportOptions(in_order=is_one, hides_later=fields["open_hides_later"] == "1"),
+        options=ImportOptions(hides_later=hides_later),
         action=ChangeAction.INSERT if is_one else ChangeAction.BULK,
         confirmed=True,
     )
     if not values["is_proposed"]:
         return service
-    document = {
-        "rows": [_document(row) for row in rows],
-        "open_hides_later": is_one or fields["open_hides_later"] == "1",
-    }
+    document = {"rows": [_document(row) for row in rows], "open_hides_later": hides_later}
     return proposing(RequestKind.IMPORT, name, document, service)
 
 

@@ -54,11 +54,6 @@ class Command(BaseCommand):
             "--create", action="store_true", help="create the tag, unlocked, and payload types, if they do not exist"
         )
         parser.add_argument(
-            "--in-order",
-            action="store_true",
-            help="apply the rows one after the other by the interval rule, so that later rows replace parts of earlier ones",
-        )
-        parser.add_argument(
             "--open-hides-later",
             action="store_true",
             help="an end that the file calls open, or 9223372036854775807, hides all later IOVs that are not in the file",
@@ -87,7 +82,7 @@ class Command(BaseCommand):
                     source,
                     global_tag,
                     how,
-                    options=ImportOptions(options["create"], options["in_order"], options["open_hides_later"]),
+                    options=ImportOptions(options["create"], options["open_hides_later"]),
                     service=import_effects if dry_run else partial(_store, confirmed=options["confirm"]),
                     origin=Origin(by_account("import_iovs"), comment),
                 )
