@@ -1,32 +1,30 @@
 """manage.py check_coverage"""
 
-import time
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
 from cdb_rest.analysis.coverage import Selection, TypeCoverage, coverage
 from cdb_rest.connections.snapshot import snapshot
+from cdb_rest.management.command import ServiceCommand
 from cdb_rest.management.output import table
 from cdb_rest.management.quantities import AT_LEAST_ONE
 from cdb_rest.parsing.parameters import parse_moment_text
 from cdb_rest.rules.as_of import AsOf
-from cdb_rest.rules.errors import CdbError
 from cdb_rest.rules.moment import END_OF_TIME, Interval, Mode
 
 # The number of gaps of a payload type that are printed.
 GAPS_PRINTED = 10
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Check that a global tag has a valid IOV of each payload type at all moments of a window. Prints the gaps. Exits with 1 "
         "if there is a gap or if a required payload type is missing."
     )
-    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("tag", help="the name of the global tag")
@@ -66,26 +64,22 @@ class Command(BaseCommand):
         base: list[str] | None,
         **options: Any,
     ) -> None:
-        begin = time.monotonic()
         required = _names(require) if require else []
         rows: list[TypeCoverage] = []
-        try:
-            start = parse_moment_text("--since", since)
-            end = END_OF_TIME if until is None else parse_moment_text("--until", until)
-            window = Interval.from_wire(start, end, Mode(settings.CDB_IOV_MODE))
-            if window.is_empty:
-                raise CommandError(f"--until must be after --since (got --since {start} and --until {end})")
-            past = None if rev is None else AsOf(revision=rev)
-            selection = Selection([(tag, past), *((item, None) for item in base or ())], (), window, required)
-            with snapshot():
-                contents = selection.read()
-                with tqdm(total=len(contents.lists), unit=" payload types", disable=None, leave=False) as bar:
-                    for batch in coverage(contents, selection):
-                        rows += batch
-                        bar.update(len(batch))
-        except CdbError as error:
-            raise CommandError(str(error)) from error
-        took = f"{time.monotonic() - begin:.1f} s"
+        start = parse_moment_text("--since", since)
+        end = END_OF_TIME if until is None else parse_moment_text("--until", until)
+        window = Interval.from_wire(start, end, Mode(settings.CDB_IOV_MODE))
+        if window.is_empty:
+            raise CommandError(f"--until must be after --since (got --since {start} and --until {end})")
+        past = None if rev is None else AsOf(revision=rev)
+        selection = Selection([(tag, past), *((item, None) for item in base or ())], (), window, required)
+        with snapshot():
+            contents = selection.read()
+            with tqdm(total=len(contents.lists), unit=" payload types", disable=None, leave=False) as bar:
+                for batch in coverage(contents, selection):
+                    rows += batch
+                    bar.update(len(batch))
+        took = self.took()
         gaps = [row for row in rows if row.gaps]
         if not gaps:
             self.stdout.write(f"No gaps in {len(rows):,} payload types of {tag} ({took}).")

@@ -6,31 +6,29 @@ revision and in no later one until the next change of the tag's lists is recorde
 """
 
 import contextlib
-import time
 from collections.abc import Iterator
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandParser
 from tqdm import tqdm
 
 from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.maintenance.history_check import Progress, find_history_faults
 from cdb_rest.maintenance.history_repair import Repaired, repair_history
 from cdb_rest.management.access import by_account
+from cdb_rest.management.command import ServiceCommand
 from cdb_rest.management.interruption import interruptible
 from cdb_rest.management.output import report_faults, show_faults
 from cdb_rest.rules.access import Origin
-from cdb_rest.rules.errors import CdbError
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Find faults of the history: rows and areas of the past that overlap, versions of payload lists and numbers of IOVs that "
         "differ from what was recorded, lists that share other rows than recorded, memberships of payload lists and newest "
         "entries of the change log that differ from the present. Writes by the service cause no faults, but SQL by other "
         "programs does. Exits with 1 if a fault remains."
     )
-    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
@@ -48,18 +46,14 @@ class Command(BaseCommand):
         )
 
     def handle(self, *, tag: str | None, repair: bool, **options: Any) -> None:
-        begin = time.monotonic()
         repaired = Repaired()
-        try:
-            with interruptible():
-                with snapshot(), _progress() as progress:
-                    found = find_history_faults(global_tag=tag, progress=progress)
-                show_faults(self, found)
-                if repair and found:
-                    repaired = repair_history(global_tag=tag, origin=Origin(by_account("check_history")))
-        except CdbError as error:
-            raise CommandError(str(error)) from error
-        took = f"{time.monotonic() - begin:.1f} s"
+        with interruptible():
+            with snapshot(), _progress() as progress:
+                found = find_history_faults(global_tag=tag, progress=progress)
+            show_faults(self, found)
+            if repair and found:
+                repaired = repair_history(global_tag=tag, origin=Origin(by_account("check_history")))
+        took = self.took()
         for name, revisions in sorted(repaired.dropped.items()):
             self.stdout.write(f"Global tag {name}: the history of {len(revisions):,} revisions was dropped.")
         report_faults(self, found, repaired.left, is_repaired=repair, took=took)

@@ -1,11 +1,11 @@
 """manage.py check_names"""
 
-import time
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from cdb_rest.management.command import ServiceCommand
 from cdb_rest.models import GlobalTag, GlobalTagStatus, PayloadType
 from cdb_rest.rules.names import name_fault
 
@@ -16,22 +16,20 @@ KINDS: dict[str, type[GlobalTag | PayloadType | GlobalTagStatus]] = {
 }
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "List the names of existing global tags, payload types and statuses that new ones could not have, for example in an "
         "adopted database. They can be read, cloned and deleted. Exits with 1 if there are any."
     )
-    requires_system_checks = []
 
     def handle(self, **options: Any) -> None:
-        begin = time.monotonic()
         count = 0
         for kind, model in KINDS.items():
             for name in model.objects.order_by("id").values_list("name", flat=True).iterator():
                 if fault := name_fault(name, settings.CDB_NAME_PATTERN):
                     count += 1
                     self.stdout.write(f"{kind} {name!r}: {fault}")
-        took = f"{time.monotonic() - begin:.1f} s"
+        took = self.took()
         if count:
             raise CommandError(f"names that new objects could not have: {count:,} ({took})")
         self.stdout.write(f"All names follow the rule for new names ({took}).")

@@ -3,23 +3,22 @@
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from cdb_rest.management.access import by_account
+from cdb_rest.management.command import ServiceCommand
 from cdb_rest.parsing.parameters import parse_end_text, parse_moment_text
 from cdb_rest.rules.access import Origin
-from cdb_rest.rules.errors import CdbError
 from cdb_rest.rules.moment import Interval, Mode
 from cdb_rest.rules.names import COMMENT_LENGTH
 from cdb_rest.writes.clearing import clear_interval
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Make no payload of a type valid in an interval of a global tag; outside of it nothing changes. IOVs in the interval are "
         "shortened, moved, split or removed from their list."
     )
-    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("tag", metavar="TAG", help="name of the global tag")
@@ -39,17 +38,14 @@ class Command(BaseCommand):
     ) -> None:
         if not 0 < len(reason) <= COMMENT_LENGTH:
             raise CommandError(f"--reason must have 1 to {COMMENT_LENGTH:,} characters (got {len(reason):,})")
-        try:
-            start, end = parse_moment_text("--since", since), parse_end_text("--until", until)
-            found = clear_interval(
-                global_tag=tag,
-                payload_type=payload_type,
-                interval=Interval.from_wire(start, end, Mode(settings.CDB_IOV_MODE)),
-                dry_run=dry_run,
-                origin=Origin(by_account("clear_iovs"), reason),
-            )
-        except CdbError as error:
-            raise CommandError(str(error)) from error
+        start, end = parse_moment_text("--since", since), parse_end_text("--until", until)
+        found = clear_interval(
+            global_tag=tag,
+            payload_type=payload_type,
+            interval=Interval.from_wire(start, end, Mode(settings.CDB_IOV_MODE)),
+            dry_run=dry_run,
+            origin=Origin(by_account("clear_iovs"), reason),
+        )
         cuts = found.placement.cuts
         for cut in cuts:
             rest = " and ".join(map(str, cut.rest)) or "removed from the list"

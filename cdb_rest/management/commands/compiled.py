@@ -3,21 +3,21 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.utils.timesince import timesince
 
 from cdb_rest.compiled.pack import OpenPacks, paths, readable_packs, root
+from cdb_rest.management.command import ServiceCommand
 from cdb_rest.management.interruption import interruptible
 from cdb_rest.management.output import table
 
 HEADER = ["compiled for", "revision", "lists", "IOVs", "MiB", "age", "last used"]
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "List the files of compiled payload lists of this host with their sizes and use, verify them, or delete them."
     )
-    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         what = parser.add_mutually_exclusive_group()

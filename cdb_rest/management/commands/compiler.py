@@ -8,11 +8,11 @@ import time
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand
 from django.db import DatabaseError
 
 from cdb_rest.api.changes import notice_of
 from cdb_rest.compiled.maintenance import Maintenance
+from cdb_rest.management.command import ServiceCommand
 from cdb_rest.notices.delivery import Deliverer, repeat
 from cdb_rest.notices.mail import send_about_requests
 
@@ -22,13 +22,12 @@ INTERVAL_SECONDS = 0.5
 LOW_PRIORITY = 5
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Work in the background until SIGTERM: send notices of changes to subscriptions, and keep the compiled payload lists of "
         "this host up to date: compile those of tags that are asked often, and delete those that are not needed. `make run` and "
         "`make serve` start it; elsewhere, one on each host."
     )
-    requires_system_checks = []
 
     def handle(self, **options: Any) -> None:
         # Before `nice`, which is for the threads that are started after it, too.

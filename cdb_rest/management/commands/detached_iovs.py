@@ -3,9 +3,10 @@
 from datetime import timedelta
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from django.utils import timezone
 
+from cdb_rest.management.command import ServiceCommand
 from cdb_rest.management.output import table
 from cdb_rest.management.quantities import Duration
 from cdb_rest.models import PayloadIOV
@@ -14,12 +15,11 @@ from cdb_rest.writes.payload_iovs import delete_detached_iovs
 HEADER = ("id", "payload", "created", "creator", "global tag that it left")
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "List the payload IOVs that are in no payload list, the oldest first, or delete those that were not changed for a time. "
         "The history of the lists in which they were stays."
     )
-    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(

@@ -2,16 +2,15 @@
 
 import json
 import random
-import time
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandParser
 
 from cdb_rest.lookup.model import LookupQuery
+from cdb_rest.management.command import ServiceCommand
 from cdb_rest.management.output import table
 from cdb_rest.management.quantities import Number
-from cdb_rest.rules.errors import GlobalTagNotFoundError
 from cdb_rest.rules.moment import OPEN, Moment
 from cdb_rest.strategies.explain import Explanation, explain
 from cdb_rest.strategies.registry import STRATEGIES
@@ -21,12 +20,11 @@ MOMENT_LIMIT = 2**31
 HEADER = ("strategy", "indexes", "buffers", "planning", "execution")
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Show how PostgreSQL executes a lookup by each strategy: run its statements twice with EXPLAIN (ANALYZE, BUFFERS) and "
         "print totals of the second run: the indexes, the pages of shared buffers, and PostgreSQL's times."
     )
-    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         tag = parser.add_mutually_exclusive_group(required=True)
@@ -73,13 +71,9 @@ class Command(BaseCommand):
         plan: bool,
         **options: Any,
     ) -> None:
-        begin = time.monotonic()
         query = LookupQuery(tag, Moment(*moment) if moment else _moment(pattern, seed))
-        try:
-            chosen = [STRATEGIES[strategy]] if strategy else STRATEGIES.values()
-            found = [explain(item, query, with_text=plan) for item in chosen]
-        except GlobalTagNotFoundError as error:
-            raise CommandError(str(error)) from error
+        chosen = [STRATEGIES[strategy]] if strategy else STRATEGIES.values()
+        found = [explain(item, query, with_text=plan) for item in chosen]
         if options["json"]:
             self.stdout.write(json.dumps([asdict(item) for item in found], indent=2))
             return
@@ -87,8 +81,7 @@ class Command(BaseCommand):
             for text in item.texts:
                 self.stdout.write(f"-- {item.strategy}\n{text}\n")
         self.stdout.write(_table(found))
-        took = time.monotonic() - begin
-        self.stdout.write(f"Strategies explained: {len(found)}, {tag} at {query.moment} ({took:.1f} s).")
+        self.stdout.write(f"Strategies explained: {len(found)}, {tag} at {query.moment} ({self.took()}).")
 
 
 def _moment(pattern: str, seed: int) -> Moment:

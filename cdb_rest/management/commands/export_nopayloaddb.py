@@ -1,26 +1,24 @@
 """manage.py export_nopayloaddb"""
 
-import time
 from contextlib import closing
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandParser
 from tqdm import tqdm
 
 from cdb_rest.adopt.exporting import IDS, VARIANTS, Form, connect, export
 from cdb_rest.adopt.source import read_url
+from cdb_rest.management.command import ServiceCommand
 from cdb_rest.management.interruption import interruptible
-from cdb_rest.rules.errors import CdbError
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Write this database, or some of its global tags, into an empty database with the tables of nopayloaddb, so that its own "
         "program can read and write it. The service may run meanwhile: all rows are those of one moment. History, limits, access "
         "rules and accounts are not written. After an interruption the target is as empty as before."
     )
-    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
@@ -52,7 +50,6 @@ class Command(BaseCommand):
         )
 
     def handle(self, *, target: str, tags: list[str], variant: str, ids: str, **options: Any) -> None:
-        begin = time.monotonic()
         bar = tqdm(unit="IOV", unit_scale=True, disable=None, leave=False)
 
         def progress(step: str, done: int, total: int) -> None:
@@ -60,9 +57,6 @@ class Command(BaseCommand):
             bar.set_description(step, refresh=False)
             bar.update(done - bar.n)
 
-        try:
-            with bar, closing(connect(read_url(target))) as opened, interruptible(lambda: opened):
-                exported = export(opened, Form(variant, ids), tags, progress)
-        except CdbError as error:
-            raise CommandError(str(error)) from error
-        self.stdout.write("\n".join(exported.lines(settings.CDB_IOV_MODE)) + f" ({time.monotonic() - begin:.1f} s).")
+        with bar, closing(connect(read_url(target))) as opened, interruptible(lambda: opened):
+            exported = export(opened, Form(variant, ids), tags, progress)
+        self.stdout.write("\n".join(exported.lines(settings.CDB_IOV_MODE)) + f" ({self.took()}).")

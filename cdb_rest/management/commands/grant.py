@@ -2,24 +2,23 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandParser
 
 from cdb_rest.access.issuers import check_name
 from cdb_rest.analysis.access_rules import described, matched_now
 from cdb_rest.management.access import actor, add_role_options
+from cdb_rest.management.command import ServiceCommand
 from cdb_rest.models import RuleKind
-from cdb_rest.rules.errors import CdbError
 from cdb_rest.writes import access
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Add an access rule: give a role to tokens, users, groups or networks. It takes effect within 2 seconds. Examples: "
         "grant network 10.1.0.0/16 --identity counting-house --role contributor --tags 'online_.*'; "
         "grant user alice --role publisher; "
         "grant claim /experiment/calibration --issuer experiment --claim wlcg.groups --role manager."
     )
-    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("kind", choices=RuleKind.values, help="what SUBJECT is")
@@ -38,12 +37,9 @@ class Command(BaseCommand):
 
     def handle(self, **options: Any) -> None:
         fields = ("kind", "subject", "role", "tags", "types", "comment", "issuer", "claim", "identity")
-        try:
-            if options["issuer"]:
-                check_name(options["issuer"])
-            rule, is_new = access.grant(actor=actor("grant"), **{field: options[field] for field in fields})
-        except CdbError as error:
-            raise CommandError(str(error)) from error
+        if options["issuer"]:
+            check_name(options["issuer"])
+        rule, is_new = access.grant(actor=actor("grant"), **{field: options[field] for field in fields})
         number, who, role, tags, types = described(rule)
         self.stdout.write(
             f"Rule {number} {'added' if is_new else 'exists already'}: {who}: {role} for global tags {tags} "

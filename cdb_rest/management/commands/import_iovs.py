@@ -2,17 +2,17 @@
 
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
 from cdb_rest.management.access import by_account
+from cdb_rest.management.command import ServiceCommand
 from cdb_rest.management.interruption import interruptible
 from cdb_rest.management.output import table
 from cdb_rest.parsing.iov_files import CutFileError, Options, read_iov_rows
@@ -32,7 +32,7 @@ COUNTS = ("added", "unchanged", "shortened", "starts later", "split", "replaced"
 HEADER = ("payload type", *COUNTS, "from", "up to")
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Insert the rows of a file into a global tag, all or none: CSV, a JSON array or JSON Lines, also as GET "
         "global-tags/NAME/export writes it. Its columns are payload_type, payload_url, and optionally checksum, size and "
@@ -40,7 +40,6 @@ class Command(BaseCommand):
         "major_iov_end and minor_iov_end. An end that is empty, next or open is the next start in the file or in the payload "
         "list; 7,end is the end of major number 7. The order of the rows has no meaning. Other writes to the tag wait meanwhile."
     )
-    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", help="path of the file; - reads standard input")
@@ -70,7 +69,6 @@ class Command(BaseCommand):
     def handle(self, *, file: str, global_tag: str, comment: str, dry_run: bool, **options: Any) -> None:
         if len(comment) > COMMENT_LENGTH:
             raise CommandError(f"--comment must have at most {COMMENT_LENGTH:,} characters (got {len(comment):,})")
-        begin = time.monotonic()
         how = Options(
             mode=options["mode"] and Mode(options["mode"]),
             ignores_columns=options["ignore_columns"],
@@ -98,7 +96,7 @@ class Command(BaseCommand):
             ) from error
         except CdbError as error:
             raise CommandError(f"{_described(error)}\nNothing was stored.") from error
-        self._report(done, global_tag, dry_run=dry_run, took=f"{time.monotonic() - begin:.1f} s")
+        self._report(done, global_tag, dry_run=dry_run, took=self.took())
 
     def _import(
         self, source: BinaryIO, tag: str, how: Options, service: Callable[..., Effects], **values: Any

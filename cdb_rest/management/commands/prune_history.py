@@ -1,17 +1,16 @@
 """manage.py prune_history"""
 
-import time
 from datetime import datetime
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandParser
 from tqdm import tqdm
 
 from cdb_rest.maintenance.pruning import Limit, Progress, Pruned, prune_history
+from cdb_rest.management.command import ServiceCommand
 from cdb_rest.management.interruption import interruptible
 from cdb_rest.management.quantities import AT_LEAST_ONE, Time
 from cdb_rest.rules.access import check_pattern
-from cdb_rest.rules.errors import CdbError
 
 
 def _shown_by(bar: "tqdm[Any]") -> Progress:
@@ -29,13 +28,12 @@ def _shown_by(bar: "tqdm[Any]") -> Progress:
     return show
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Drop the history of old revisions, and delete the rows that only they needed. Requests for these revisions then get "
         "410. The current revision of an existing tag, the revisions since a tag was frozen, and the change log stay. Other "
         "writes do not wait. After an interruption, run the command again."
     )
-    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         which = parser.add_mutually_exclusive_group(required=True)
@@ -67,16 +65,12 @@ class Command(BaseCommand):
     def handle(
         self, *, before: datetime | None, keep: int | None, tag: str | None, dry_run: bool, **options: Any
     ) -> None:
-        begin = time.monotonic()
-        try:
-            if tag is not None:
-                check_pattern("--tag", tag)
-            with interruptible(), tqdm(disable=None, leave=False) as bar:
-                limit = Limit(before=before, keep=keep, pattern=tag)
-                pruned = prune_history(limit=limit, dry_run=dry_run, progress=_shown_by(bar))
-        except CdbError as error:
-            raise CommandError(str(error)) from error
-        self.stdout.write(f"{self._summary(pruned, dry_run)} ({time.monotonic() - begin:.1f} s).")
+        if tag is not None:
+            check_pattern("--tag", tag)
+        with interruptible(), tqdm(disable=None, leave=False) as bar:
+            limit = Limit(before=before, keep=keep, pattern=tag)
+            pruned = prune_history(limit=limit, dry_run=dry_run, progress=_shown_by(bar))
+        self.stdout.write(f"{self._summary(pruned, dry_run)} ({self.took()}).")
 
     @staticmethod
     def _summary(pruned: Pruned, dry_run: bool) -> str:

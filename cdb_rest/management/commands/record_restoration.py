@@ -3,21 +3,21 @@
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from cdb_rest.management.command import ServiceCommand
 from cdb_rest.management.output import report_restoration
 from cdb_rest.rules.access import Origin
 from cdb_rest.rules.names import COMMENT_LENGTH
 from cdb_rest.writes.restorations import record_restoration
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Record that the database was restored to an earlier state with PostgreSQL's own tools. Run it before the service is "
         "started again: it ensures that no revision of a global tag, and so no ETag, is used twice. `manage.py restore` does "
         "this itself."
     )
-    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(

@@ -5,20 +5,21 @@ import time
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
+from cdb_rest.management.command import ServiceCommand
 from cdb_rest.management.interruption import interruptible
 from cdb_rest.management.quantities import Number
 from cdb_rest.models import GlobalTag
-from cdb_rest.rules.errors import CdbError, NameTakenError
+from cdb_rest.rules.errors import NameTakenError
 from cdb_rest.rules.names import name_fault
 from cdb_rest.scenarios.definitions import SCENARIOS, Scenario
 from cdb_rest.scenarios.layouts import LAYOUTS
 from cdb_rest.scenarios.writer import refresh_statistics, write, write_clone
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Create a global tag of a known size. The same scenario, layout and seed give the same rows. "
         "An existing tag is not changed; an interrupted command leaves no rows. Scenarios: "
@@ -28,7 +29,6 @@ class Command(BaseCommand):
         )
         + "."
     )
-    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("scenario", choices=SCENARIOS, help="the size: one of the scenarios above")
@@ -92,8 +92,6 @@ class Command(BaseCommand):
                 self._clone(tag, [name for name in names[1:] if reset or name not in existing], replace=reset)
         except NameTakenError as error:
             raise CommandError(f"another client created {tag} or a clone of it at the same time") from error
-        except CdbError as error:
-            raise CommandError(str(error)) from error
 
     def _seed(self, scenario: Scenario, tag: str, *, layout: str, seed: int, replace: bool) -> None:
         begin = time.monotonic()

@@ -3,19 +3,19 @@
 import time
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from cdb_rest.management.command import ServiceCommand
 from cdb_rest.management.interruption import interruptible
 from cdb_rest.strategies.indexes import CREATE, create, drop, indexes
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Create or drop the indexes that some strategies of the lookup need for a comparison. The service itself does not "
         "use them, and they make every insert slower. The service continues meanwhile. An incomplete index, left by an "
         "interrupted create, is replaced."
     )
-    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("action", choices=["create", "drop"], help="create or drop all of these indexes")

@@ -4,25 +4,24 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from cdb_rest.access.issuers import check_name
 from cdb_rest.analysis.access_rules import matched_now
 from cdb_rest.management.access import actor, add_role_options
+from cdb_rest.management.command import ServiceCommand
 from cdb_rest.management.output import table
 from cdb_rest.management.quantities import IN_SECONDS
 from cdb_rest.models import ApiToken
-from cdb_rest.rules.errors import CdbError
 from cdb_rest.writes import access
 
 # A hundred years. The time of expiry must be in the range of `datetime`, whose last year is 9999.
 MAX_SECONDS = 36_525 * 86_400
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = "Create, list and revoke tokens for programs, which send them as `Authorization: Bearer TOKEN`."
-    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(
@@ -46,16 +45,13 @@ class Command(BaseCommand):
         which.add_argument("--sub", help="subject, all of whose tokens issued up to now become invalid")
 
     def handle(self, *, action: str, **options: Any) -> None:
-        try:
-            run: dict[str, Callable[..., None]] = {
-                "create": self._create,
-                "list": self._list,
-                "revoke": self._revoke,
-                "revoke-issued": self._revoke_issued,
-            }
-            run[action](**options)
-        except CdbError as error:
-            raise CommandError(str(error)) from error
+        run: dict[str, Callable[..., None]] = {
+            "create": self._create,
+            "list": self._list,
+            "revoke": self._revoke,
+            "revoke-issued": self._revoke_issued,
+        }
+        run[action](**options)
 
     def _create(
         self, *, name: str, expires: float | None, role: str, tags: str, types: str, comment: str, **options: Any

@@ -2,21 +2,21 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from cdb_rest.management.access import by_account
+from cdb_rest.management.command import ServiceCommand
 from cdb_rest.rules.access import Origin
 from cdb_rest.rules.errors import CdbError
 from cdb_rest.rules.names import COMMENT_LENGTH
 from cdb_rest.writes.undoing import undo_change
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Undo one change of a global tag, and leave the later ones: rows and payload lists that it removed come back, those that "
         "it added leave the tag. If later changes stand in the way, they are named, and nothing changes."
     )
-    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("tag", metavar="TAG", help="name of the global tag")

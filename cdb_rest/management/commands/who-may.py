@@ -4,9 +4,10 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from cdb_rest.analysis.access_rules import HEADER, described, permission_of, requirement
+from cdb_rest.management.command import ServiceCommand
 from cdb_rest.management.output import table
 from cdb_rest.models import AccessRule, GlobalTag, PayloadType
 from cdb_rest.rules.access import ACTIONS, All, Object, Role, needs
@@ -16,12 +17,11 @@ from cdb_rest.rules.errors import GlobalTagNotFoundError, PayloadTypeNotFoundErr
 ON_NEW_TAGS = {"create", "clone"}
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "List the access rules that permit an action on a global tag; without arguments, all rules. Lists superusers, too, and "
         "says whether all clients may do it. For insert, rules for some payload types are listed unless --type names one."
     )
-    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("action", nargs="?", choices=list(ACTIONS), help="the action")
