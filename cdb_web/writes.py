@@ -20,6 +20,7 @@ from cdb_rest.rules.errors import (
     GlobalTagNotFoundError,
     PayloadListNotFoundError,
     TagChangedError,
+    existing,
     invalid_field,
     quoted,
 )
@@ -43,10 +44,7 @@ def origin_of(request: HttpRequest) -> Origin:
 
 def find_tag(name: str) -> GlobalTag:
     """The global tag with its status. Raises `GlobalTagNotFoundError`."""
-    tag = GlobalTag.objects.select_related("status").filter(name=name).first()
-    if tag is None:
-        raise GlobalTagNotFoundError(name)
-    return tag
+    return existing(GlobalTag.objects.select_related("status").filter(name=name).first(), GlobalTagNotFoundError(name))
 
 
 def find_list(name: str, payload_type: str) -> PayloadList:

@@ -11,7 +11,7 @@ from cdb_rest.access import rules
 from cdb_rest.access.memory import cache
 from cdb_rest.models import ApiToken
 from cdb_rest.rules.access import Principal, digest_of, is_token
-from cdb_rest.rules.errors import InvalidTokenError
+from cdb_rest.rules.errors import InvalidTokenError, existing
 
 # `last_used` is written at most once in this time.
 USE_INTERVAL = timedelta(minutes=1)
@@ -43,9 +43,7 @@ def forget() -> None:
 
 
 def _find(digest: str) -> str:
-    token = ApiToken.objects.filter(digest=digest).first()
-    if token is None:
-        raise InvalidTokenError("The token is unknown.")
+    token = existing(ApiToken.objects.filter(digest=digest).first(), InvalidTokenError("The token is unknown."))
     if token.revoked is not None:
         raise InvalidTokenError(f"The token {token.name} was revoked.")
     now = timezone.now()

@@ -9,7 +9,7 @@ from mozilla_django_oidc.auth import OIDCAuthenticationBackend  # type: ignore[i
 
 from cdb_rest.access import discovery, issuers
 from cdb_rest.access.jwt_tokens import permissions_of, verify_id_token
-from cdb_rest.rules.errors import InvalidTokenError
+from cdb_rest.rules.errors import InvalidTokenError, existing
 
 logger = logging.getLogger(__name__)
 
@@ -89,9 +89,7 @@ class OIDCBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # it has no
 
         Raises `InvalidTokenError`.
         """
-        issuer = issuers.for_login()
-        if issuer is None:
-            raise InvalidTokenError("No issuer for logins is configured.")
+        issuer = existing(issuers.for_login(), InvalidTokenError("No issuer for logins is configured."))
         return verify_id_token(token, issuer, values.get("nonce"))
 
     def get_or_create_user(self, access_token: str, id_token: str, payload: dict[str, Any]) -> User:
@@ -100,9 +98,7 @@ class OIDCBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # it has no
         A new user gets an account. The attribute `oidc_claims` of the result has the claims, for the session. Raises
         `InvalidTokenError` if the user info is that of another person, or if the tokens of the person were revoked.
         """
-        issuer = issuers.for_login()
-        if issuer is None:
-            raise InvalidTokenError("No issuer for logins is configured.")
+        issuer = existing(issuers.for_login(), InvalidTokenError("No issuer for logins is configured."))
         info = self.get_userinfo(access_token, id_token, payload)
         if info.get("sub") != payload.get("sub"):
             raise InvalidTokenError("The user info belongs to another person.")

@@ -15,7 +15,7 @@ from cdb_rest.api.base.views import StrictView
 from cdb_rest.api.base.writes import respond_to_write
 from cdb_rest.models import GlobalTag, PayloadType, PayloadTypeChange
 from cdb_rest.parsing.fields import Input, TextField, read_body
-from cdb_rest.rules.errors import GlobalTagNotFoundError, InvalidInputError, PayloadTypeNotFoundError
+from cdb_rest.rules.errors import GlobalTagNotFoundError, InvalidInputError, PayloadTypeNotFoundError, existing
 from cdb_rest.rules.names import NAME_LENGTH, TEXT_LENGTH
 from cdb_rest.writes import descriptions
 
@@ -80,9 +80,7 @@ class GlobalTagDescriptionView(StrictView):
 
     @extend_schema(summary="Get the description of a global tag", parameters=[TAG], responses=GlobalTagDescription)
     def get(self, request: Request, name: str) -> Response:
-        tag = GlobalTag.objects.filter(name=name).first()
-        if tag is None:
-            raise GlobalTagNotFoundError(name)
+        tag = existing(GlobalTag.objects.filter(name=name).first(), GlobalTagNotFoundError(name))
         return Response(document_of(GlobalTagDescription, tag))
 
     @extend_schema(
@@ -106,9 +104,7 @@ class PayloadTypeDescriptionView(StrictView):
 
     @extend_schema(summary="Get the description of a payload type", parameters=[TYPE], responses=PayloadTypeDescription)
     def get(self, request: Request, name: str) -> Response:
-        found = PayloadType.objects.filter(name=name).first()
-        if found is None:
-            raise PayloadTypeNotFoundError(name)
+        found = existing(PayloadType.objects.filter(name=name).first(), PayloadTypeNotFoundError(name))
         return Response(document_of(PayloadTypeDescription, found))
 
     @extend_schema(

@@ -15,7 +15,7 @@ from cdb_rest.api.base.writes import respond_to_write
 from cdb_rest.models import GlobalTag
 from cdb_rest.parsing.fields import Input, MomentField, NumberField, read_body
 from cdb_rest.rules.access import Origin
-from cdb_rest.rules.errors import GlobalTagNotFoundError, InvalidInputError
+from cdb_rest.rules.errors import GlobalTagNotFoundError, InvalidInputError, existing
 from cdb_rest.writes import limits
 
 
@@ -80,10 +80,7 @@ class GlobalTagLimitsView(StrictView):
 
 
 def _find(name: str) -> GlobalTag:
-    found = GlobalTag.objects.filter(name=name).first()
-    if found is None:
-        raise GlobalTagNotFoundError(name)
-    return found
+    return existing(GlobalTag.objects.filter(name=name).first(), GlobalTagNotFoundError(name))
 
 
 def _document(tag: GlobalTag) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from cdb_rest.parsing.fields import Input, NumberField, TextField, read_body, re
 from cdb_rest.parsing.iov_files import Options, read_iov_rows
 from cdb_rest.parsing.parameters import parse_number
 from cdb_rest.rules.access import Origin
-from cdb_rest.rules.errors import RequestNotFoundError
+from cdb_rest.rules.errors import RequestNotFoundError, existing
 from cdb_rest.rules.names import COMMENT_LENGTH, NAME_LENGTH
 from cdb_rest.writes.clearing import clear_interval
 from cdb_rest.writes.global_tags import change_status, clone_global_tag
@@ -261,9 +261,7 @@ class ChangeRequestView(StrictView):
     def get(self, request: Request, number: str) -> Response:
         wanted = parse_number("number", number)
         rows = ChangeRequest.objects.filter(id=wanted)
-        found = document(ChangeRequestDocument, rows)
-        if found is None:
-            raise RequestNotFoundError(wanted)
+        found = existing(document(ChangeRequestDocument, rows), RequestNotFoundError(wanted))
         changes = GlobalTagChange.objects.filter(global_tag=found["global_tag"], revision__gt=found["revision"])
         if found["kind"] == RequestKind.CLONE:
             changes = changes.none()

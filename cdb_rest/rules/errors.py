@@ -4,10 +4,11 @@ The docstring of a class says what the error means for the client, `status` is t
 stable identifier for programs.
 """
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 # The maximum length of a value in a message. Names are shorter.
 SHOWN_LENGTH = 100
+Found = TypeVar("Found")
 
 
 def quoted(value: object) -> str:
@@ -45,6 +46,13 @@ class CdbError(Exception):
 
 class InvalidInputError(CdbError, status=400, code="invalid_input"):
     """The request is malformed, or a value is missing, has the wrong type or is out of range."""
+
+
+def existing(found: Found | None, error: CdbError) -> Found:
+    """What was found. Raises the error if it is None."""
+    if found is None:
+        raise error
+    return found
 
 
 def invalid_field(field: str, message: str) -> InvalidInputError:

@@ -18,6 +18,7 @@ from cdb_rest.rules.errors import (
     InvalidInputError,
     NameTakenError,
     TokenNotFoundError,
+    existing,
     invalid_field,
     quoted,
 )
@@ -48,9 +49,7 @@ def grant(*, actor: str, kind: str, subject: str, role: str, comment: str = "", 
 @write
 def revoke(*, actor: str, rule_id: int) -> AccessRule:
     """Delete a rule. Returns the deleted rule, with its id. Raises `AccessRuleNotFoundError`."""
-    rule = AccessRule.objects.select_for_update().filter(id=rule_id).first()
-    if rule is None:
-        raise AccessRuleNotFoundError(rule_id)
+    rule = existing(AccessRule.objects.select_for_update().filter(id=rule_id).first(), AccessRuleNotFoundError(rule_id))
     _record(actor, "revoke", rule_document(rule))
     rule.delete()
     rule.id = rule_id
@@ -88,9 +87,7 @@ def revoke_token(*, actor: str, name: str) -> ApiToken:
 
     If the token is already revoked, nothing changes. The rules for the token are kept. Raises `TokenNotFoundError`.
     """
-    token = ApiToken.objects.select_for_update().filter(name=name).first()
-    if token is None:
-        raise TokenNotFoundError(name)
+    token = existing(ApiToken.objects.select_for_update().filter(name=name).first(), TokenNotFoundError(name))
     if token.revoked is None:
         token.revoked = timezone.now()
         token.save(update_fields=["revoked"])

@@ -18,6 +18,7 @@ from cdb_rest.rules.errors import (
     GlobalTagNotFoundError,
     PayloadIOVNotFoundError,
     PayloadListNotFoundError,
+    existing,
     quoted,
 )
 from cdb_rest.rules.status import ROLES, Action, check_permitted, role_for
@@ -118,10 +119,7 @@ def lock_payload_list_of(global_tag: str, payload_type: str) -> PayloadList:
 
 def lock_payload_iov(iov_id: int) -> PayloadIOV:
     """Lock an IOV against other writers. Raises `PayloadIOVNotFoundError`."""
-    iov = PayloadIOV.objects.filter(id=iov_id).select_for_update().first()
-    if iov is None:
-        raise PayloadIOVNotFoundError(iov_id)
-    return iov
+    return existing(PayloadIOV.objects.filter(id=iov_id).select_for_update().first(), PayloadIOVNotFoundError(iov_id))
 
 
 def check_tag(tag: GlobalTag, action: Action, origin: Origin, payload_type: Object = All.ALL) -> None:

@@ -15,6 +15,7 @@ from cdb_rest.rules.errors import (
     PayloadListNotEmptyError,
     PayloadListNotFoundError,
     PayloadTypeNotFoundError,
+    existing,
 )
 from cdb_rest.rules.status import ROLES, Action
 from cdb_rest.writes import limits
@@ -32,9 +33,7 @@ def create_payload_list(*, payload_type: str, origin: Origin = BY_THE_SYSTEM) ->
     Raises `PayloadTypeNotFoundError`, or the errors of missing permissions.
     """
     origin.principal.require(Role.CONTRIBUTOR, None, payload_type)
-    found = PayloadType.objects.filter(name=payload_type).first()
-    if found is None:
-        raise PayloadTypeNotFoundError(payload_type)
+    found = existing(PayloadType.objects.filter(name=payload_type).first(), PayloadTypeNotFoundError(payload_type))
     return create_lists([(found, None)], creator=origin.principal.identity)[0]
 
 

@@ -4,7 +4,7 @@ from django.conf import settings
 
 from cdb_rest.models import ChangeAction, PayloadType, PayloadTypeChange
 from cdb_rest.rules.access import BY_THE_SYSTEM, Origin, Role
-from cdb_rest.rules.errors import PayloadTypeInUseError, PayloadTypeNotFoundError
+from cdb_rest.rules.errors import PayloadTypeInUseError, PayloadTypeNotFoundError, existing
 from cdb_rest.rules.names import check_new_name
 from cdb_rest.writes.transactions import write
 
@@ -47,10 +47,7 @@ def delete_payload_type(*, name: str, origin: Origin = BY_THE_SYSTEM) -> None:
 
 def lock_payload_type(name: str) -> PayloadType:
     """Lock a payload type by name. The caller must be in a transaction. Raises `PayloadTypeNotFoundError`."""
-    payload_type = PayloadType.objects.filter(name=name).select_for_update().first()
-    if payload_type is None:
-        raise PayloadTypeNotFoundError(name)
-    return payload_type
+    return existing(PayloadType.objects.filter(name=name).select_for_update().first(), PayloadTypeNotFoundError(name))
 
 
 def record_type(name: str, action: ChangeAction, origin: Origin, *, before: str = "", after: str = "") -> None:

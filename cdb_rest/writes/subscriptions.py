@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from cdb_rest.models import AccessChange, ChangeAction, Subscription
 from cdb_rest.rules.access import check_pattern
-from cdb_rest.rules.errors import SubscriptionNotFoundError, invalid_field, quoted
+from cdb_rest.rules.errors import SubscriptionNotFoundError, existing, invalid_field, quoted
 from cdb_rest.rules.names import COMMENT_LENGTH, TEXT_LENGTH
 from cdb_rest.writes.positions import number_changes
 from cdb_rest.writes.transactions import write
@@ -59,10 +59,9 @@ def unsubscribe(*, actor: str, number: int) -> None:
 
 
 def _lock(number: int) -> Subscription:
-    found = Subscription.objects.select_for_update().filter(id=number).first()
-    if found is None:
-        raise SubscriptionNotFoundError(number)
-    return found
+    return existing(
+        Subscription.objects.select_for_update().filter(id=number).first(), SubscriptionNotFoundError(number)
+    )
 
 
 def _check_url(url: str) -> None:

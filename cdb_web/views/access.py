@@ -22,7 +22,7 @@ from cdb_rest.analysis import access_rules
 from cdb_rest.models import AccessChange, AccessRule, ApiToken, RuleKind
 from cdb_rest.parsing.parameters import parse_number
 from cdb_rest.rules.access import ANY, MEANINGS, Permission, Principal, Role, escaped
-from cdb_rest.rules.errors import AccessRuleNotFoundError, TokenNotFoundError, invalid_field
+from cdb_rest.rules.errors import AccessRuleNotFoundError, TokenNotFoundError, existing, invalid_field
 from cdb_rest.writes import access as service
 from cdb_web.page import administers, form_page, require_administrator, show, store_or_show
 from cdb_web.writes import find_tag
@@ -139,9 +139,7 @@ def _rules(request: HttpRequest, template: str, values: dict[str, Any], rules: I
 
 def _revocation(principal: Principal, rules: Iterable[AccessRule], number: int) -> dict[str, Any]:
     """What is shown before a rule is deleted; also whether the reader would no longer be an administrator."""
-    rule = next((one for one in rules if one.id == number), None)
-    if rule is None:
-        raise AccessRuleNotFoundError(number)
+    rule = existing(next((one for one in rules if one.id == number), None), AccessRuleNotFoundError(number))
     left = tuple(one for one in principal.permissions if one.rule != str(rule))
     return {"revoking": access_rules.described(rule), "loses": not administers(Principal(permissions=left))}
 

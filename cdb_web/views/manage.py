@@ -37,6 +37,7 @@ from cdb_rest.rules.errors import (
     InvalidInputError,
     PayloadTypeNotFoundError,
     StatusNotFoundError,
+    existing,
 )
 from cdb_rest.rules.names import NAME_LENGTH
 from cdb_rest.rules.status import Status, check_status_change, role_for_status
@@ -198,9 +199,7 @@ def types(request: HttpRequest) -> HttpResponse:
 @form_page
 def payload_type(request: HttpRequest, name: str) -> HttpResponse:
     """A payload type: its description, history and last change, the tags that have it, and forms that describe or delete it."""
-    found = PayloadType.objects.filter(name=name).first()
-    if found is None:
-        raise PayloadTypeNotFoundError(name)
+    found = existing(PayloadType.objects.filter(name=name).first(), PayloadTypeNotFoundError(name))
     attached = found.payload_lists.filter(global_tag__isnull=False).select_related("global_tag__status")
     values: dict[str, Any] = {
         "payload_type": found,

@@ -12,7 +12,7 @@ from cdb_rest.models import ChangeAction, GlobalTagChange, Subscription
 from cdb_rest.notices.delivery import send
 from cdb_rest.parsing.parameters import parse_number
 from cdb_rest.rules.access import ANY
-from cdb_rest.rules.errors import SubscriptionNotFoundError, invalid_field, quoted
+from cdb_rest.rules.errors import SubscriptionNotFoundError, existing, invalid_field, quoted
 from cdb_rest.writes import subscriptions as service
 from cdb_web.page import administers, form_page, require_administrator, store_or_show
 
@@ -58,10 +58,7 @@ def subscriptions(request: HttpRequest) -> HttpResponse:
 
 
 def _find(number: int) -> Subscription:
-    found = Subscription.objects.filter(id=number).first()
-    if found is None:
-        raise SubscriptionNotFoundError(number)
-    return found
+    return existing(Subscription.objects.filter(id=number).first(), SubscriptionNotFoundError(number))
 
 
 def _state(subscription: Subscription) -> str:

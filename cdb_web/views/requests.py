@@ -29,6 +29,7 @@ from cdb_rest.rules.errors import (
     RequestNotFoundError,
     TagChangedError,
     TagLockedError,
+    existing,
 )
 from cdb_rest.rules.iov_rows import IOVRow
 from cdb_rest.writes.effects import SHOWN
@@ -84,9 +85,7 @@ def change_request(request: HttpRequest, number: int) -> HttpResponse:
     The first POST previews it against the present state of the tag; then it can be accepted. The forms that do something else
     have the field `action`.
     """
-    item = ChangeRequest.objects.filter(id=number).first()
-    if item is None:
-        raise RequestNotFoundError(number)
+    item = existing(ChangeRequest.objects.filter(id=number).first(), RequestNotFoundError(number))
     action = request.POST.get("action")
     if request.method == "POST" and item.state != RequestState.OPEN and action != "comment":
         # The page says who decided.
