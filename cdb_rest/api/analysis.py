@@ -1,10 +1,11 @@
 """Analysis: the coverage of global tags, the uses of payloads, and the reasons for the results of lookups."""
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpResponseBase
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -12,7 +13,7 @@ from rest_framework.request import Request
 from cdb_rest.analysis.coverage import Selection, TypeCoverage, coverage
 from cdb_rest.analysis.explanation import Explanation, Reason, explain
 from cdb_rest.analysis.uses import Payload, uses
-from cdb_rest.api.base.conversion import Document, Shape
+from cdb_rest.api.base.conversion import Document, Shape, document_of
 from cdb_rest.api.base.descriptions import AS_OF, NUMBER, TEXT, base_parameter, in_path, required, response_example
 from cdb_rest.api.base.json import dump
 from cdb_rest.api.base.json_stream import array, object_with_array, respond, respond_cached
@@ -26,15 +27,12 @@ from cdb_rest.api.base.windows import (
     read_window,
 )
 from cdb_rest.api.examples import PAYLOAD_IOV
-from cdb_rest.http.caching import Resource, combined, conditional_get
+from cdb_rest.http.caching import Resource, combined
 from cdb_rest.http.lookup import TagParameters, read_tags
 from cdb_rest.lookup.model import State
-from cdb_rest.models import GlobalTagChange
 from cdb_rest.parsing.fields import MomentField
 from cdb_rest.parsing.parameters import PAYLOAD_TYPES, parse_flag, parse_moment, parse_payload_types
-from cdb_rest.rules.as_of import TagState
 from cdb_rest.rules.errors import invalid_field
-from cdb_rest.rules.moment import Moment
 
 # The members of a row, with their columns in the statements of the analysis.
 ROW_MEMBERS = {"payload_url": "payload_url", "checksum": "checksum", "size": "size", "revision": "extra"} | {
@@ -67,7 +65,7 @@ class ChangeReference(Shape):
     """A change of a global tag, without its contents."""
 
     revision = serializers.IntegerField()
-    time = serializers.DateTimeField()
+    time = serializers.DateTimeField(source="created")
     actor = serializers.CharField()
     action = serializers.CharField()
     comment = serializers.CharField()
@@ -129,18 +127,6 @@ def _row_document(row: Mapping[str, Any] | None) -> Document | None:
     return None if row is None else {name: row[column] for name, column in ROW_MEMBERS.items()}
 
 
-def _change_document(change: GlobalTagChange | None) -> Document | None:
-    if change is None:
-        return None
-    return {
-        "revision": change.revision,
-        "time": change.created,
-        "actor": change.actor,
-        "action": change.action,
-        "comment": change.comment,
-    }
-
-
 def explanation_document(found: Explanation) -> Document:
     """An `ExplanationDocument`."""
     return {
@@ -149,7 +135,7 @@ def explanation_document(found: Explanation) -> Document:
         "payload_list": found.payload_list,
         "reason": found.reason,
         "payload_iov": _row_document(found.row),
-        "change": _change_document(found.change),
+        "change": found.change and document_of(ChangeReference, found.change),
         "replaced": _row_document(found.replaced),
         "added_by": found.added_by,
     }
@@ -215,8 +201,7 @@ class CoverageView(StrictView):
         window = selection.window
         parts = (selection.payload_types, *window.start, *window.end, types, settings.CDB_IOV_MODE)
         resource = Resource.tags("coverage", tags, *parts)
-        not_modified = conditional_get(request.META, resource)
-        return not_modified or covered(request, selection, resource.digest)
+        return respond_cached(request, resource, partial(covered, selection))
 
 
 class UsesView(StrictView):
@@ -257,7 +242,13 @@ class UsesView(StrictView):
                 "Exactly one of payload_url, url_prefix and checksum is required, and it must not be empty.",
             )
         payload = Payload(given.get("payload_url"), given.get("url_prefix"), given.get("checksum"))
-        return used(payload, with_removed=parse_flag("removed", query.get("removed")))
+        with_removed = parse_flag("removed", query.get("removed"))
+
+        def pieces() -> Generator[bytes]:
+            # In the snapshot of the response.
+            yield from array((dump(use_document(row)),) for row in uses(payload, with_removed=with_removed))
+
+        return respond(pieces())
 
 
 class ExplanationView(StrictView):
@@ -300,11 +291,15 @@ class ExplanationView(StrictView):
         tags, payload_types = read_tags(lists), parse_payload_types(lists)
         moment = parse_moment(("majorIOV", "minorIOV"), (query.get("majorIOV"), query.get("minorIOV")))
         resource = Resource.tags("explain", tags, *moment, payload_types, settings.CDB_IOV_MODE)
-        not_modified = conditional_get(request.META, resource)
-        return not_modified or explained(request, tags, moment, payload_types, resource.digest)
+
+        def read() -> tuple[State, Iterator[bytes]]:
+            states, found = explain(tags=tags, moment=moment, payload_types=payload_types)
+            return combined(states), iter((dump([explanation_document(item) for item in found]),))
+
+        return respond_cached(request, resource, read)
 
 
-def covered(request: HttpRequest, selection: Selection, digest: str) -> HttpResponseBase:
+def covered(selection: Selection) -> tuple[State, Iterator[bytes]]:
     """A JSON object: the coverage of a window by each payload type of the tags, and by those that are required."""
     complete = True
 
@@ -314,30 +309,6 @@ def covered(request: HttpRequest, selection: Selection, digest: str) -> HttpResp
             complete = complete and not any(item.gaps for item in batch)
             yield [coverage_document(item) for item in batch]
 
-    def read() -> tuple[State, Iterator[bytes]]:
-        contents = selection.read()
-        rows = documents(coverage(contents, selection))
-        return combined(contents.states), object_with_array("payload_types", rows, lambda: {"complete": complete})
-
-    return respond_cached(request, read, digest)
-
-
-def used(payload: Payload, *, with_removed: bool) -> HttpResponseBase:
-    """A JSON array of the uses of payloads, in the order of `uses` (sql/analysis.sql)."""
-
-    def pieces() -> Generator[bytes]:
-        yield from array((dump(use_document(row)),) for row in uses(payload, with_removed=with_removed))
-
-    return respond(pieces())
-
-
-def explained(
-    request: HttpRequest, tags: Sequence[TagState], moment: Moment, payload_types: tuple[str, ...], digest: str
-) -> HttpResponseBase:
-    """A JSON array of the reasons for the result of a strict lookup, by payload type in byte order, then by tag."""
-
-    def read() -> tuple[State, Iterator[bytes]]:
-        states, found = explain(tags=tags, moment=moment, payload_types=payload_types)
-        return combined(states), iter((dump([explanation_document(item) for item in found]),))
-
-    return respond_cached(request, read, digest)
+    contents = selection.read()
+    rows = documents(coverage(contents, selection))
+    return combined(contents.states), object_with_array("payload_types", rows, lambda: {"complete": complete})

@@ -1,9 +1,10 @@
 """Comparison: the differences between global tags, or between states of a tag, and the moments that they affect."""
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from functools import partial
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpResponseBase
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -28,7 +29,7 @@ from cdb_rest.api.base.windows import (
     tags_of,
     window_between,
 )
-from cdb_rest.http.caching import Resource, combined, conditional_get
+from cdb_rest.http.caching import Resource, combined
 from cdb_rest.http.lookup import TagParameters, read_tags
 from cdb_rest.lookup.model import State
 from cdb_rest.parsing.fields import (
@@ -199,9 +200,7 @@ class DifferencesView(StrictView):
             settings.CDB_IOV_MODE,
         )
         resource = Resource.tags("diff", [*scope.a, *scope.b], *parts)
-        not_modified = conditional_get(request.META, resource)
-        respond = summary if wants_summary else differences
-        return not_modified or respond(request, scope, resource.digest)
+        return respond_cached(request, resource, partial(summary if wants_summary else differences, scope))
 
 
 class AffectedView(StrictView):
@@ -247,17 +246,13 @@ def _read_key(text: str) -> Key:
     return Key(text)
 
 
-def differences(request: HttpRequest, scope: Scope, digest: str) -> HttpResponseBase:
+def differences(scope: Scope) -> tuple[State, Iterator[bytes]]:
     """A JSON array of the differences, one per line, by payload type in byte order, then by start."""
-
-    def read() -> tuple[State, Iterator[bytes]]:
-        comparison = scope.read()
-        return _state_of(comparison), array_of_lines(difference_lines(comparison))
-
-    return respond_cached(request, read, digest)
+    comparison = scope.read()
+    return _state_of(comparison), array_of_lines(difference_lines(comparison))
 
 
-def summary(request: HttpRequest, scope: Scope, digest: str) -> HttpResponseBase:
+def summary(scope: Scope) -> tuple[State, Iterator[bytes]]:
     """A JSON object: the payload types that differ, and the number of differences."""
     total = 0
 
@@ -267,13 +262,9 @@ def summary(request: HttpRequest, scope: Scope, digest: str) -> HttpResponseBase
             total += sum(item.differences for item in batch)
             yield [summary_document(item) for item in batch]
 
-    def read() -> tuple[State, Iterator[bytes]]:
-        comparison = scope.read()
-        return _state_of(comparison), object_with_array(
-            "payload_types", documents(summaries(comparison)), lambda: {"differences": total}
-        )
-
-    return respond_cached(request, read, digest)
+    comparison = scope.read()
+    rows = documents(summaries(comparison))
+    return _state_of(comparison), object_with_array("payload_types", rows, lambda: {"differences": total})
 
 
 def affected(scope: Scope, moments: Sequence[Moment] | None) -> HttpResponseBase:

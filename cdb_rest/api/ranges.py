@@ -4,11 +4,12 @@ All rows of a response come from one snapshot, and it is streamed. With HTTP/1.0
 truncated one must not be cached.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponseBase, QueryDict
+from django.http import HttpResponseBase, QueryDict
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -17,7 +18,7 @@ from rest_framework.views import APIView
 from cdb_rest.api.base.conversion import Document, Shape, stream_documents
 from cdb_rest.api.base.descriptions import AS_OF, NUMBER, TEXT, required, response_example
 from cdb_rest.api.base.json import dump
-from cdb_rest.api.base.json_stream import Element, array, respond_cached
+from cdb_rest.api.base.json_stream import array, respond_cached
 from cdb_rest.api.base.views import StrictView
 from cdb_rest.api.base.windows import PAYLOAD_TYPE_PARAMETERS, WINDOW, read_window
 from cdb_rest.api.examples import NESTED_PAYLOAD_LIST, VALID_PAYLOAD_IOV
@@ -31,7 +32,7 @@ from cdb_rest.api.nested import (
 from cdb_rest.exports.export import Selection, check_payload_types, find_source
 from cdb_rest.exports.validity import ValidRow, overlaid, valid_rows
 from cdb_rest.history.contents import find_past, past_lists, present_lists
-from cdb_rest.http.caching import Resource, combined, conditional_get
+from cdb_rest.http.caching import Resource, combined
 from cdb_rest.http.lookup import read_tags
 from cdb_rest.lookup.model import State, past_state
 from cdb_rest.lookup.shared_reads import read_state
@@ -74,20 +75,17 @@ class Range(NamedTuple):
     payload_types: tuple[str, ...]
 
 
-def starts_in_range(request: HttpRequest, asked: Range, digest: str) -> HttpResponseBase:
+def starts_in_range(asked: Range) -> tuple[State, Iterator[bytes]]:
     """A JSON array of the tag's payload lists, ordered by id, each with its IOVs that start in the range, by start.
 
     Lists without such an IOV are left out.
     """
-
-    def read() -> tuple[State, Iterator[Element]]:
-        state, lists, iovs = _present(asked) if asked.as_of is None else _past(asked, asked.as_of)
-        return state, _with_iovs(lists, ByParent(iovs, "payload_list"))
-
-    return _respond(request, read, digest)
+    state, lists, iovs = _present(asked) if asked.as_of is None else _past(asked, asked.as_of)
+    by_list = ByParent(iovs, "payload_list")
+    return state, array(with_iovs(found, by_list) for found in lists if by_list.has(found))
 
 
-def valid_parts(request: HttpRequest, selections: Sequence[Selection], digest: str) -> HttpResponseBase:
+def valid_parts(selections: Sequence[Selection]) -> tuple[State, Iterator[bytes]]:
     """A JSON array of the IOVs that are valid somewhere in the window, each with the part in which it is valid.
 
     They are ordered by payload type in byte order, then by start. The selections differ in the tag and the past state
@@ -95,13 +93,9 @@ def valid_parts(request: HttpRequest, selections: Sequence[Selection], digest: s
     of `find_source`.
     """
     mode = Mode(settings.CDB_IOV_MODE)
-
-    def read() -> tuple[State, Iterator[Element]]:
-        found = [_valid_rows(selection, is_only=len(selections) == 1) for selection in selections]
-        rows = found[0][1] if len(found) == 1 else overlaid([rows for _, rows in found])
-        return combined([state for state, _ in found]), ((dump(_document(row, mode)),) for row in rows)
-
-    return _respond(request, read, digest)
+    found = [_valid_rows(selection, is_only=len(selections) == 1) for selection in selections]
+    rows = found[0][1] if len(found) == 1 else overlaid([rows for _, rows in found])
+    return combined([state for state, _ in found]), array((dump(_document(row, mode)),) for row in rows)
 
 
 def _valid_rows(selection: Selection, *, is_only: bool) -> tuple[State, Iterator[ValidRow]]:
@@ -117,22 +111,6 @@ def _valid_rows(selection: Selection, *, is_only: bool) -> tuple[State, Iterator
 def _document(row: ValidRow, mode: Mode) -> Document:
     since, until = row.part.on_wire(mode)
     return row.columns | {"since": list(since), "until": list(until)}
-
-
-def _respond(
-    request: HttpRequest, read: Callable[[], tuple[State, Iterator[Element]]], digest: str
-) -> HttpResponseBase:
-    """A JSON array of the elements that `read` returns, with the caching headers of the state that it read."""
-
-    def read_pieces() -> tuple[State, Iterator[bytes]]:
-        state, elements = read()
-        return state, array(elements)
-
-    return respond_cached(request, read_pieces, digest)
-
-
-def _with_iovs(lists: Iterator[Document], iovs: ByParent) -> Iterator[Element]:
-    return (with_iovs(found, iovs) for found in lists if iovs.has(found))
 
 
 def _present(asked: Range) -> tuple[State, Iterator[Document], Iterator[Document]]:
@@ -191,8 +169,7 @@ class PayloadIOVRangeView(APIView):
         types = (asked.payload_types,) if asked.payload_types else ()
         parts = (*asked.first, *asked.last, settings.CDB_IOV_MODE, *types)
         resource = Resource.range(asked.tag, asked.as_of, *parts)
-        not_modified = conditional_get(request.META, resource)
-        return not_modified or starts_in_range(request, asked, resource.digest)
+        return respond_cached(request, resource, partial(starts_in_range, asked))
 
 
 class ValidPayloadIOVView(StrictView):
@@ -219,9 +196,8 @@ class ValidPayloadIOVView(StrictView):
         tags, types = read_tags(lists), parse_payload_types(lists)
         window = read_window(request.query_params)
         resource = Resource.tags("valid", tags, types, *window.start, *window.end, settings.CDB_IOV_MODE)
-        not_modified = conditional_get(request.META, resource)
         selections = [Selection(tag, types, window, as_of) for tag, as_of in tags]
-        return not_modified or valid_parts(request, selections, resource.digest)
+        return respond_cached(request, resource, partial(valid_parts, selections))
 
 
 def _read_range(query: QueryDict) -> Range:

@@ -10,7 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from cdb_rest.api.base.conversion import Shape
+from cdb_rest.api.base.conversion import Shape, document_of
 from cdb_rest.api.base.descriptions import in_path, request_example, response_example
 from cdb_rest.api.base.views import StrictView
 from cdb_rest.api.base.writes import WriteInput, is_dry_run, read_origin, respond_to_write
@@ -34,11 +34,11 @@ class TypeReversionDocument(Shape):
     """
 
     payload_type = serializers.CharField()
-    list_detached = serializers.CharField(allow_null=True)
-    list_attached = serializers.CharField(allow_null=True)
-    list_created = serializers.BooleanField()
-    payload_iovs_removed = serializers.IntegerField()
-    payload_iovs_added = serializers.IntegerField()
+    list_detached = serializers.CharField(source="detached", allow_null=True)
+    list_attached = serializers.CharField(source="attached", allow_null=True)
+    list_created = serializers.BooleanField(source="is_created")
+    payload_iovs_removed = serializers.IntegerField(source="removed")
+    payload_iovs_added = serializers.IntegerField(source="added")
 
 
 class ReversionResult(Shape):
@@ -158,15 +158,5 @@ def _document(reversion: Reversion, *, dry_run: bool) -> dict[str, Any]:
         "changed": bool(types or reversion.status),
         "revision": reversion.revision,
         "status": reversion.status,
-        "payload_types": [
-            {
-                "payload_type": item.payload_type,
-                "list_detached": item.detached,
-                "list_attached": item.attached,
-                "list_created": item.is_created,
-                "payload_iovs_removed": item.removed,
-                "payload_iovs_added": item.added,
-            }
-            for item in types
-        ],
+        "payload_types": [document_of(TypeReversionDocument, item) for item in types],
     }

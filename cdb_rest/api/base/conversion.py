@@ -67,8 +67,8 @@ def document(shape: type[Shape], rows: QuerySet[Model]) -> Document | None:
     return found[0] if found else None
 
 
-def document_of(shape: type[Shape], row: Model) -> Document:
-    """A model instance, as returned by a write, as a document. Nested arrays are empty.
+def document_of(shape: type[Shape], row: object) -> Document:
+    """A model instance, or another object that a write returns, as a document. Nested arrays are empty.
 
     The row is not read again, because it may be deleted by now. The caller must load the related objects whose columns
     `shape` declares. Otherwise this function reads them from the database.

@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHt
 from cdb_rest.api.base.conversion import Document
 from cdb_rest.api.base.json import dump
 from cdb_rest.connections.snapshot import snapshot
-from cdb_rest.http.caching import REVISION_HEADER, headers_of
+from cdb_rest.http.caching import REVISION_HEADER, Resource, conditional_get, headers_of
 from cdb_rest.lookup.model import State
 from cdb_rest.rules.errors import NotFoundError
 
@@ -101,17 +101,20 @@ def first(elements: Iterator[Element], missing: NotFoundError) -> Generator[byte
 
 
 def respond_cached(
-    request: HttpRequest, read: Callable[[], tuple[State, Iterable[bytes]]], digest: str
+    request: HttpRequest, resource: Resource, read: Callable[[], tuple[State, Iterable[bytes]]]
 ) -> HttpResponseBase:
     """A JSON response with the caching headers of the state that `read` returns, and the pieces that it returns.
 
-    `read` is called in a snapshot, in which the pieces are made.
+    `read` is called in a snapshot, in which the pieces are made. If the client's copy is current, the response is 304 instead.
     """
+    not_modified = conditional_get(request.META, resource)
+    if not_modified:
+        return not_modified
     headers: dict[str, str] = {}
 
     def pieces() -> Generator[bytes]:
         state, body = read()
-        headers.update(headers_of(state, digest))
+        headers.update(headers_of(state, resource.digest))
         yield from body
 
     response = respond(pieces())
