@@ -86,7 +86,7 @@ class PayloadIOVClearView(StrictView):
         reason = values.pop("reason")
 
         def clear(origin: Origin) -> Clearing:
-            return clear_interval(**values, dry_run=dry_run, origin=replace(origin, comment=reason))
+            return clear_interval(**values, origin=replace(origin, comment=reason))
 
         def document(found: Clearing) -> Document:
             cuts = found.placement.cuts
@@ -95,7 +95,7 @@ class PayloadIOVClearView(StrictView):
                 "detail": f"Dry run, nothing was changed: {summary}" if dry_run else summary[0].upper() + summary[1:],
                 "dry_run": dry_run,
                 "unchanged": not cuts,
-                "revision": found.revision,
+                "revision": None if dry_run else found.revision,
             } | cuts_document(cuts)
 
         return respond_to_write(request, clear, document)

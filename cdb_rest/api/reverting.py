@@ -1,6 +1,6 @@
 """Reverting a global tag to an earlier revision, and undoing one of its changes."""
 
-from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -8,12 +8,11 @@ from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from cdb_rest.api.base.conversion import Shape, document_of
 from cdb_rest.api.base.descriptions import in_path, request_example, response_example
 from cdb_rest.api.base.views import StrictView
-from cdb_rest.api.base.writes import WriteInput, is_dry_run, read_origin, respond_to_write
+from cdb_rest.api.base.writes import WriteInput, is_dry_run, respond_to_write
 from cdb_rest.parsing.fields import (
     Input,
     NumberField,
@@ -108,7 +107,8 @@ class GlobalTagRevertView(StrictView):
     )
     def post(self, request: Request, name: str) -> HttpResponse:
         revision = read_body(request, RevertInput)["revision"]
-        return _respond(request, partial(revert_global_tag, name=name, revision=revision))
+        service = partial(revert_global_tag, name=name, revision=revision)
+        return respond_to_write(request, service, partial(_document, dry_run=is_dry_run(request)))
 
 
 class ChangeUndoView(StrictView):
@@ -135,17 +135,13 @@ class ChangeUndoView(StrictView):
     def post(self, request: Request, name: str, revision: str) -> HttpResponse:
         if request.data:
             read_body(request, WriteInput)
-        return _respond(request, partial(undo_change, name=name, revision=parse_number("revision", revision)))
-
-
-def _respond(request: Request, service: Callable[..., Reversion]) -> HttpResponse:
-    if is_dry_run(request):
-        return Response(_document(service(dry_run=True, origin=read_origin(request)), dry_run=True))
-    return respond_to_write(request, service, partial(_document, dry_run=False))
+        service = partial(undo_change, name=name, revision=parse_number("revision", revision))
+        return respond_to_write(request, service, partial(_document, dry_run=is_dry_run(request)))
 
 
 def _document(reversion: Reversion, *, dry_run: bool) -> dict[str, Any]:
-    types = reversion.types
+    # The name of a new list is that of no list after a dry run.
+    types = [replace(item, attached=None) if dry_run and item.is_created else item for item in reversion.types]
     summary = (
         f"payload lists attached: {sum(item.is_created or item.attached is not None for item in types)}, "
         f"of them new: {sum(item.is_created for item in types)}; "
@@ -156,7 +152,7 @@ def _document(reversion: Reversion, *, dry_run: bool) -> dict[str, Any]:
         "detail": f"Dry run, nothing was changed: {summary}" if dry_run else summary[0].upper() + summary[1:],
         "dry_run": dry_run,
         "changed": bool(types or reversion.status),
-        "revision": reversion.revision,
+        "revision": None if dry_run else reversion.revision,
         "status": reversion.status,
         "payload_types": [document_of(TypeReversionDocument, item) for item in types],
     }

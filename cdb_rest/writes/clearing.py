@@ -18,7 +18,7 @@ from cdb_rest.writes.transactions import write
 class Clearing:
     """A clearing. The placement has the cuts of existing rows, none if no payload was valid; its IOV is not stored.
 
-    `revision` is the new one of the tag, None if nothing changed, and after a dry run.
+    `revision` is the new one of the tag, None if nothing changed.
     """
 
     placement: Placement
@@ -27,11 +27,11 @@ class Clearing:
 
 @write
 def clear_interval(
-    *, global_tag: str, payload_type: str, interval: Interval, dry_run: bool = False, origin: Origin = BY_THE_SYSTEM
+    *, global_tag: str, payload_type: str, interval: Interval, origin: Origin = BY_THE_SYSTEM
 ) -> Clearing:
     """Cut the IOVs of a tag and payload type so that no payload is valid in an interval; nothing else changes.
 
-    If none is valid in it, nothing changes. A dry run stores nothing.
+    If none is valid in it, nothing changes.
 
     Raises `GlobalTagNotFoundError`, `PayloadListNotFoundError`, `InvalidInputError` for an empty interval, `TagLockedError`,
     `TagFrozenError`, `TagLimitError`, `ConcurrentChangeError`, or the errors of missing permissions.
@@ -48,7 +48,7 @@ def clear_interval(
     plan = Plan([placement], clearing=True)
     for _, refusal in plan.refusals:
         raise refusal
-    if dry_run or plan.changes_nothing:
+    if plan.changes_nothing:
         return Clearing(placement, None)
     changes = Changes()
     plan.apply(changes)

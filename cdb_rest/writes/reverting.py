@@ -28,7 +28,7 @@ class TypeReversion:
     """The change of a global tag for one payload type.
 
     `detached` and `attached` are the names of the payload lists that left the tag and came into it, None if none did.
-    `is_created` says whether the attached list is new. After a dry run, a new list has no name: `attached` is None.
+    `is_created` says whether the attached list is new.
     `removed` and `added` are the numbers of IOVs that the change removed from the tag and added to it.
     """
 
@@ -44,8 +44,8 @@ class TypeReversion:
 class Reversion:
     """The result of a reversion: the changes for the payload types that differed, ordered by the name of the type.
 
-    `revision` is the new revision of the tag, None if nothing differed, and after a dry run. `status` is the one that the tag
-    gets, None if that does not change.
+    `revision` is the new revision of the tag, None if nothing differed. `status` is the one that the tag gets, None if that does
+    not change.
     """
 
     revision: int | None
@@ -54,8 +54,8 @@ class Reversion:
 
 
 @write
-def revert_global_tag(*, name: str, revision: int, dry_run: bool = False, origin: Origin = BY_THE_SYSTEM) -> Reversion:
-    """Give a tag the payload lists and IOVs that it had at a revision, as one change. A dry run stores nothing.
+def revert_global_tag(*, name: str, revision: int, origin: Origin = BY_THE_SYSTEM) -> Reversion:
+    """Give a tag the payload lists and IOVs that it had at a revision, as one change.
 
     The status of the tag does not change. If the tag already has the contents of that revision, nothing changes, even if
     the tag is locked or frozen. A list of that revision that is attached to no tag now is attached again. One that was
@@ -65,7 +65,7 @@ def revert_global_tag(*, name: str, revision: int, dry_run: bool = False, origin
 
     Raises `GlobalTagNotFoundError` (also if the tag was deleted by that revision), `RevisionNotFoundError`,
     `RevisionPrunedError`, `TagLockedError`, `TagFrozenError`, `ConcurrentChangeError`, or the errors of missing
-    permissions; also in a dry run.
+    permissions.
     """
     origin.principal.require(Role.MANAGER, name, All.ALL)
     tag = lock_global_tag(name)
@@ -79,9 +79,8 @@ def revert_global_tag(*, name: str, revision: int, dry_run: bool = False, origin
             continue
         check_permitted(tag=tag.name, status=tag.status.name, action=Action.REVERT)
         plan.check_closed(tag)
-        types.append(plan.report() if dry_run else plan.apply(tag, changes))
-    revisions = {} if dry_run else changes.record(ChangeAction.REVERT, origin)
-    return Reversion(revisions.get(tag.name), types)
+        types.append(plan.apply(tag, changes))
+    return Reversion(changes.record(ChangeAction.REVERT, origin).get(tag.name), types)
 
 
 @dataclass(frozen=True)
@@ -180,10 +179,6 @@ class TypePlan:
         since = None if tag.closed is None else first_difference(*self.contents())
         if since is not None:
             check_closed(tag, since)
-
-    def report(self) -> TypeReversion:
-        """The change as the response of a dry run has it."""
-        return self._report(self.pair.target)
 
     def apply(self, tag: GlobalTag, changes: Changes) -> TypeReversion:
         """Store the change, and add it to `changes`."""

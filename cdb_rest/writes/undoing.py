@@ -2,10 +2,7 @@
 
 import copy
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
-
-from django.db import transaction
 
 from cdb_rest.analysis.explanation import explain
 from cdb_rest.history.changes import lists_around, previous_change
@@ -50,8 +47,8 @@ NAMED = 10
 
 
 @write
-def undo_change(*, name: str, revision: int, dry_run: bool = False, origin: Origin = BY_THE_SYSTEM) -> Reversion:
-    """Undo the change of a tag that made a revision, as one new change. A dry run stores nothing.
+def undo_change(*, name: str, revision: int, origin: Origin = BY_THE_SYSTEM) -> Reversion:
+    """Undo the change of a tag that made a revision, as one new change.
 
     What later changes made valid stays (`cdb_rest.rules.undoing`). Payload lists that the change detached are attached again, and
     those that it attached are detached, if the tag has them as the change left them. A change of the status is undone by another
@@ -61,7 +58,7 @@ def undo_change(*, name: str, revision: int, dry_run: bool = False, origin: Orig
 
     Raises `GlobalTagNotFoundError`, `ChangeNotFoundError`, `RevisionPrunedError`, `UndoConflictError`, `TagLockedError`,
     `TagFrozenError`, `TagLimitError`, `ConcurrentChangeError`, the errors of a change of the status, or those of missing
-    permissions; also in a dry run.
+    permissions.
     """
     origin.principal.require(Role.CONTRIBUTOR, name)
     change = _find(name, revision)
@@ -73,13 +70,8 @@ def undo_change(*, name: str, revision: int, dry_run: bool = False, origin: Orig
         if kept is not None:
             lock_past(name, AsOf(revision=kept.revision))
     if change.action == ChangeAction.STATUS and previous is not None:
-        found = _undo_status(tag, change, previous.status, origin)
-    else:
-        found = _undo_contents(tag, change, origin)
-    if not dry_run:
-        return found
-    transaction.set_rollback(True)
-    return replace(found, revision=None)
+        return _undo_status(tag, change, previous.status, origin)
+    return _undo_contents(tag, change, origin)
 
 
 def _find(name: str, revision: int) -> GlobalTagChange:

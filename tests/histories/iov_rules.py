@@ -1,6 +1,7 @@
 """Writes of payload IOVs, as steps of histories."""
 
 import contextlib
+from functools import partial
 
 from django.db import transaction
 from hypothesis import strategies as st
@@ -10,6 +11,7 @@ from cdb_rest.models import GlobalTag, ListedPayloadIOV, PayloadIOV, PayloadList
 from cdb_rest.rules.errors import InvalidInputError, OverlapError, PayloadIOVSharedError, TagFrozenError, TagLimitError
 from cdb_rest.rules.moment import Interval, Moment
 from cdb_rest.writes import bulk, clearing, insertion, payload_iovs
+from cdb_rest.writes.transactions import roll_back
 from tests.histories.judge import Judge, changes_closed, closed_until, errors_of, is_shared, played, refusal
 from tests.histories.oracle import AFTER_ALL, LAST, Request, Row, valid_payload
 from tests.histories.tag_rules import NUMBER, TYPES
@@ -114,7 +116,7 @@ class IOVRules(Judge):
         expected = {refusal(target.global_tag, "frozen", "locked")} - {None} if before != after else set()
         expected |= {TagLimitError} if changes_closed(target.global_tag, before, after) else set()
         if try_first and not expected:
-            tried = clearing.clear_interval(dry_run=True, **values)
+            tried = roll_back(partial(clearing.clear_interval, **values))
             assert bool(tried.placement.cuts) == (before != after) and self.state() == self._last
         played["clearings"] += before != after and not expected
         self.write(lambda: clearing.clear_interval(**values), tuple(expected), {target.id: after})

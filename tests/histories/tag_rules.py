@@ -1,5 +1,7 @@
 """Writes to global tags and their lists, as steps of histories."""
 
+from functools import partial
+
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
@@ -9,6 +11,7 @@ from cdb_rest.rules.errors import NameTakenError, PayloadListNotEmptyError, TagF
 from cdb_rest.rules.moment import Moment
 from cdb_rest.writes import global_tags, limits, payload_lists
 from cdb_rest.writes.reverting import revert_global_tag
+from cdb_rest.writes.transactions import roll_back
 from tests.histories.judge import Judge, changes_closed, closed_until, played, refusal
 from tests.histories.oracle import valid_payload
 
@@ -174,7 +177,7 @@ class TagRules(Judge):
         if any(changes_closed(tag, self.v(now.get(kind, [])), self.v(past.get(kind, []))) for kind in TYPES):
             expected = expected or TagLimitError
         if try_first and not expected:
-            tried = revert_global_tag(name=tag.name, revision=revision, dry_run=True)
+            tried = roll_back(partial(revert_global_tag, name=tag.name, revision=revision))
             assert bool(tried.types) == differs and self.state() == self._last
         before = self._last[tag.name]["revision"]
         outcome = {

@@ -1,5 +1,6 @@
 """manage.py clear_iovs"""
 
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -12,6 +13,7 @@ from cdb_rest.rules.access import Origin
 from cdb_rest.rules.moment import Interval, Mode
 from cdb_rest.rules.names import COMMENT_LENGTH
 from cdb_rest.writes.clearing import clear_interval
+from cdb_rest.writes.transactions import roll_back
 
 
 class Command(ServiceCommand):
@@ -39,13 +41,14 @@ class Command(ServiceCommand):
         if not 0 < len(reason) <= COMMENT_LENGTH:
             raise CommandError(f"--reason must have 1 to {COMMENT_LENGTH:,} characters (got {len(reason):,})")
         start, end = parse_moment_text("--since", since), parse_end_text("--until", until)
-        found = clear_interval(
+        service = partial(
+            clear_interval,
             global_tag=tag,
             payload_type=payload_type,
             interval=Interval.from_wire(start, end, Mode(settings.CDB_IOV_MODE)),
-            dry_run=dry_run,
             origin=Origin(by_account("clear_iovs"), reason),
         )
+        found = roll_back(service) if dry_run else service()
         cuts = found.placement.cuts
         for cut in cuts:
             rest = " and ".join(map(str, cut.rest)) or "removed from the list"

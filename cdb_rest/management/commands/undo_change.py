@@ -1,5 +1,6 @@
 """manage.py undo_change"""
 
+from functools import partial
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -9,6 +10,7 @@ from cdb_rest.management.command import ServiceCommand
 from cdb_rest.rules.access import Origin
 from cdb_rest.rules.errors import CdbError
 from cdb_rest.rules.names import COMMENT_LENGTH
+from cdb_rest.writes.transactions import roll_back
 from cdb_rest.writes.undoing import undo_change
 
 
@@ -28,8 +30,9 @@ class Command(ServiceCommand):
         if len(comment) > COMMENT_LENGTH:
             raise CommandError(f"--comment must have at most {COMMENT_LENGTH:,} characters (got {len(comment):,})")
         origin = Origin(by_account("undo_change"), comment)
+        service = partial(undo_change, name=tag, revision=revision, origin=origin)
         try:
-            found = undo_change(name=tag, revision=revision, dry_run=dry_run, origin=origin)
+            found = roll_back(service) if dry_run else service()
         except CdbError as error:
             raise CommandError(f"{error} Nothing was stored.") from error
         for one in found.types:
@@ -43,5 +46,5 @@ class Command(ServiceCommand):
         if not found.types and not found.status:
             self.stdout.write(f"Nothing of revision {revision} of global tag {tag} is left to undo.")
         else:
-            made = f"; it has revision {found.revision} now" if found.revision else ""
+            made = f"; it has revision {found.revision} now" if found.revision and not dry_run else ""
             self.stdout.write(f"{'Would undo' if dry_run else 'Undid'} revision {revision} of global tag {tag}{made}.")
