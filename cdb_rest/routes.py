@@ -134,7 +134,7 @@ ROUTES = (
     Route(
         "descriptions.GlobalTagDescriptionView", ("global-tags/<str:name>/description",), queries={"": 1}, writes=Role.MANAGER,
     ),
-    Route("limits.GlobalTagLimitsView", ("global-tags/<str:name>/limits",), queries={"": 1}, writes=Role.MANAGER),
+    Route("descriptions.GlobalTagLimitsView", ("global-tags/<str:name>/limits",), queries={"": 1}, writes=Role.MANAGER),
     Route(
         "global_tags.GlobalTagDeleteView", ("deleteGlobalTag/<str:name>", "global-tags/<str:name>/delete"),
         writes=Role.MANAGER,

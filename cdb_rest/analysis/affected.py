@@ -27,7 +27,7 @@ class AffectedIntervals:
         if not len(spans.since.majors):
             return
         self._types.append(spans.payload_type)
-        self._spans.append(spans.joined())
+        self._spans.append(spans)
         self._waiting += len(self._spans[-1].since.majors)
         if self._waiting > MAX_INTERVALS:
             self._merge()

@@ -95,14 +95,6 @@ class Pair(NamedTuple):
     b: Lists
 
 
-class Difference(NamedTuple):
-    """An interval in which the payloads differ, as combined moments; `until` is exclusive."""
-
-    payload_type: str
-    since: Decimal
-    until: Decimal
-
-
 class TypeSummary(NamedTuple):
     """The number of differences of a payload type, and the first and the last one."""
 
@@ -137,16 +129,6 @@ def spans(comparison: Comparison, *, each_pair: bool = False) -> Iterator[Spans]
         for pair in pairs:
             a, b = [next(rows) for _ in pair.a], [next(rows) for _ in pair.b]
             yield Spans(pair.payload_type, *spans_of(a, b, comparison.window, each_pair=each_pair))
-
-
-def differences(comparison: Comparison) -> Iterator[list[Difference]]:
-    """The intervals in which the payloads of a payload type differ, whatever they are, in a list for each payload type.
-
-    Neighbours are one interval. Raises `django.db.Error`.
-    """
-    for item in spans(comparison):
-        pairs = zip(item.since.listed(), item.until.listed(), strict=True)
-        yield [Difference(item.payload_type, since.combined, until.combined) for since, until in pairs]
 
 
 def summaries(comparison: Comparison) -> Iterator[list[TypeSummary]]:

@@ -49,15 +49,6 @@ class Spans(NamedTuple):
     since: Moments
     until: Moments
 
-    def joined(self) -> "Spans":
-        """The same, but neighbours are one."""
-        (majors, minors), (ends, minor_ends) = self.since, self.until
-        is_apart = (majors[1:] != ends[:-1]) | (minors[1:] != minor_ends[:-1])
-        edge = np.ones(min(len(majors), 1), np.bool_)
-        return self._replace(
-            since=self.since.at(np.concatenate([edge, is_apart])), until=self.until.at(np.concatenate([is_apart, edge]))
-        )
-
 
 class Rows(NamedTuple):
     """The rows of a payload list that may be valid in a window, by start. Two keys are the same if the payloads are."""

@@ -1,6 +1,7 @@
-"""The texts that describe global tags and payload types, and the history of payload types."""
+"""Descriptions and limits: the texts of global tags and payload types, and what limits the writes to a global tag."""
 
 from functools import partial
+from typing import Any
 
 from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema
@@ -8,16 +9,16 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from cdb_rest.api.base.conversion import Shape, document_of
+from cdb_rest.api.base.conversion import Document, Shape, document_of
 from cdb_rest.api.base.descriptions import in_path, request_example
 from cdb_rest.api.base.paging import Browser
 from cdb_rest.api.base.views import StrictView
 from cdb_rest.api.base.writes import respond_to_write
 from cdb_rest.models import GlobalTag, PayloadType, PayloadTypeChange
-from cdb_rest.parsing.fields import Input, TextField, read_body
+from cdb_rest.parsing.fields import Input, MomentField, NumberField, TextField, read_body
 from cdb_rest.rules.errors import GlobalTagNotFoundError, InvalidInputError, PayloadTypeNotFoundError, existing
 from cdb_rest.rules.names import NAME_LENGTH, TEXT_LENGTH
-from cdb_rest.writes import descriptions
+from cdb_rest.writes import global_tags, limits, payload_types
 
 
 class GlobalTagDescriptionInput(Input):
@@ -34,6 +35,24 @@ class GlobalTagDescription(Shape):
     revision = serializers.IntegerField()
     author = serializers.CharField()
     description = serializers.CharField()
+
+
+class LimitsInput(Input):
+    """The limits of a global tag. A limit that is left out stays as it is; one that is null is removed."""
+
+    closed_until = MomentField(required=False, allow_null=True)
+    largest_major = NumberField(required=False, allow_null=True)
+    accepts_requests = serializers.BooleanField(required=False)
+
+
+class LimitsDocument(Shape):
+    """The limits of a global tag; null for none."""
+
+    global_tag = serializers.CharField()
+    revision = serializers.IntegerField()
+    closed_until = serializers.ListField(child=serializers.IntegerField(), allow_null=True)
+    largest_major = serializers.IntegerField(allow_null=True)
+    accepts_requests = serializers.BooleanField()
 
 
 class PayloadTypeDescriptionInput(Input):
@@ -95,8 +114,43 @@ class GlobalTagDescriptionView(StrictView):
         given = read_body(request, GlobalTagDescriptionInput)
         if not given:
             raise InvalidInputError("Give author, description or both.")
-        service = partial(descriptions.describe_global_tag, name=name, **given)
+        service = partial(global_tags.describe_global_tag, name=name, **given)
         return respond_to_write(request, service, GlobalTagDescription)
+
+
+class GlobalTagLimitsView(StrictView):
+    """The limits of a global tag for writes.
+
+    What is valid before `closed_until`, a moment [major, minor], cannot be changed. No IOV may start after the major number
+    `largest_major`, nor end later, unless it is open: this catches mistyped numbers. With `accepts_requests`, a request that is
+    accepted may change the tag while it is locked.
+    """
+
+    @extend_schema(summary="Get the limits of a global tag", parameters=[TAG], responses=LimitsDocument)
+    def get(self, request: Request, name: str) -> Response:
+        tag = existing(GlobalTag.objects.filter(name=name).first(), GlobalTagNotFoundError(name))
+        return Response(_limits_document(tag))
+
+    @extend_schema(
+        summary="Set the limits of a global tag",
+        parameters=[TAG],
+        request=LimitsInput,
+        responses=LimitsDocument,
+        examples=[request_example({"closed_until": [5, 0], "largest_major": 999_999})],
+    )
+    def put(self, request: Request, name: str) -> HttpResponse:
+        """Set some of the limits.
+
+        To lower or remove `closed_until` needs the role administrator, and the tag must be unlocked.
+        """
+        given = read_body(request, LimitsInput)
+        body: Any = request.data
+        # The serializer leaves null out, because for optional members it usually means the same as no member.
+        given |= {key: None for key in ("closed_until", "largest_major") if key in body and body[key] is None}
+        if not given:
+            raise InvalidInputError("Give closed_until, largest_major or accepts_requests.")
+
+        return respond_to_write(request, partial(limits.set_limits, name=name, **given), _limits_document)
 
 
 class PayloadTypeDescriptionView(StrictView):
@@ -116,7 +170,7 @@ class PayloadTypeDescriptionView(StrictView):
     )
     def put(self, request: Request, name: str) -> HttpResponse:
         given = read_body(request, PayloadTypeDescriptionInput)
-        service = partial(descriptions.describe_payload_type, name=name, **given)
+        service = partial(payload_types.describe_payload_type, name=name, **given)
         return respond_to_write(request, service, PayloadTypeDescription)
 
 
@@ -131,3 +185,7 @@ class PayloadTypeChangeListView(StrictView):
         if not changes.exists() and not PayloadType.objects.filter(name=name).exists():
             raise PayloadTypeNotFoundError(name)
         return Response(CHANGES.page(request.query_params, changes))
+
+
+def _limits_document(tag: GlobalTag) -> Document:
+    return {"global_tag": tag.name, "revision": tag.revision} | limits.limits_document(tag)

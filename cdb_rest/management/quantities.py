@@ -124,5 +124,4 @@ class Time(argparse.Action):
 
 # Arguments of `add_argument` for frequent kinds of options.
 IN_SECONDS: dict[str, Any] = {"action": Duration, "unit": "s", "above": 0, "metavar": "TIME"}
-IN_MILLISECONDS: dict[str, Any] = IN_SECONDS | {"unit": "ms"}
 AT_LEAST_ONE: dict[str, Any] = {"action": Number, "kind": int, "least": 1}

@@ -258,11 +258,6 @@ class Timeline(Generic[IOV]):
             moment, number = until, number + 1
         return None
 
-    def is_valid_at(self, moment: Moment) -> bool:
-        """Whether a row is valid at the moment. `AFTER_ALL` is no moment."""
-        number = bisect_right(self._starts, moment) - 1
-        return number >= 0 and moment < self._rows[self._starts[number]].interval.end
-
     def rows(self) -> list[TimelineRow[IOV]]:
         """The current rows, ordered by start."""
         return [self._rows[start] for start in self._starts]

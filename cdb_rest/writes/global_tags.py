@@ -1,4 +1,4 @@
-"""Write services for global tags and their statuses: create, clone, change the status, delete."""
+"""Write services for global tags and their statuses: create, clone, describe, change the status, delete."""
 
 from django.conf import settings
 from django.db import connection
@@ -253,6 +253,27 @@ def delete_global_tag(*, name: str, keep_history: bool = True, origin: Origin = 
 def _get(tag_id: int) -> GlobalTag:
     """The current row of the tag, with its status."""
     return GlobalTag.objects.select_related("status").get(id=tag_id)
+
+
+@write
+def describe_global_tag(
+    *, name: str, author: str | None = None, description: str | None = None, origin: Origin = BY_THE_SYSTEM
+) -> GlobalTag:
+    """Set the author and the description of a tag; None leaves a text as it is. If they do not differ, nothing changes.
+
+    Raises `GlobalTagNotFoundError`, `TagFrozenError`, or the errors of missing permissions.
+    """
+    tag = lock_global_tag(name)
+    check_tag(tag, Action.DESCRIBE, origin)
+    before = {"author": tag.author, "description": tag.description}
+    given = {"author": author, "description": description}
+    after = before | {key: text for key, text in given.items() if text is not None}
+    if after != before:
+        GlobalTag.objects.filter(id=tag.id).update(**after)
+        changes = Changes()
+        changes.of_tag(tag.id).source = {"before": before, "after": after}
+        changes.record(ChangeAction.DESCRIBE, origin)
+    return GlobalTag.objects.select_related("status").get(id=tag.id)
 
 
 def _status(name: str) -> GlobalTagStatus:

@@ -15,35 +15,30 @@ from cdb_rest.writes.transactions import write
 
 
 @write
-def set_limits(
-    *,
-    name: str,
-    closed_until: Moment | None,
-    largest_major: int | None,
-    accepts_requests: bool | None = None,
-    origin: Origin = BY_THE_SYSTEM,
-) -> GlobalTag:
-    """Set the limits of a tag; None for no limit. If they do not differ, nothing changes.
+def set_limits(*, name: str, origin: Origin = BY_THE_SYSTEM, **limits: Any) -> GlobalTag:
+    """Set limits of a tag: `closed_until`, a moment, and `largest_major`, None for no limit; and `accepts_requests`.
 
-    With `accepts_requests`, an accepted request may change the tag while it is locked; None leaves this as it is.
+    With `accepts_requests`, an accepted request may change the tag while it is locked. Limits that are not given stay. If none
+    differs, nothing changes.
 
     To lower or remove `closed_until` needs the role administrator, and the tag must be unlocked: otherwise `TagLockedError`.
     Raises `GlobalTagNotFoundError`, `TagFrozenError`, or the errors of missing permissions.
     """
     origin.principal.require(Role.MANAGER, name, All.ALL)
     tag = lock_global_tag(name)
-    if accepts_requests is None:
-        accepts_requests = tag.accepts_requests
-    if (tag.closed, tag.largest_major, tag.accepts_requests) == (closed_until, largest_major, accepts_requests):
+    before = {"closed_until": tag.closed, "largest_major": tag.largest_major, "accepts_requests": tag.accepts_requests}
+    after = before | limits
+    if after == before:
         return tag
+    closed = after["closed_until"]
     check_permitted(tag=name, status=tag.status.name, action=Action.SET_LIMITS)
-    if tag.closed is not None and (closed_until is None or closed_until < tag.closed):
+    if tag.closed is not None and (closed is None or closed < tag.closed):
         origin.principal.require(Role.ADMINISTRATOR, name, All.ALL)
         if tag.status.name != Status.UNLOCKED:
             check_permitted(tag=name, status=tag.status.name, action=Action.REOPEN)
-    tag.closed_until = None if closed_until is None else closed_until.combined
-    tag.largest_major, tag.accepts_requests = largest_major, accepts_requests
-    tag.save(update_fields=["closed_until", "largest_major", "accepts_requests"])
+    tag.closed_until = None if closed is None else closed.combined
+    tag.largest_major, tag.accepts_requests = after["largest_major"], after["accepts_requests"]
+    tag.save(update_fields=[*after])
     changes = Changes()
     changes.of_tag(tag.id).source = {"limits": limits_document(tag)}
     changes.record(ChangeAction.LIMITS, origin)

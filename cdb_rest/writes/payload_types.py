@@ -1,4 +1,4 @@
-"""Write services for payload types: create, delete. Their history has each change."""
+"""Write services for payload types: create, describe, delete. Their history has each change."""
 
 from django.conf import settings
 
@@ -55,3 +55,19 @@ def record_type(name: str, action: ChangeAction, origin: Origin, *, before: str 
     PayloadTypeChange.objects.create(
         payload_type=name, action=action, actor=origin.actor, comment=origin.comment, before=before, after=after
     )
+
+
+@write
+def describe_payload_type(*, name: str, description: str, origin: Origin = BY_THE_SYSTEM) -> PayloadType:
+    """Set the description of a payload type. If it does not differ, nothing changes.
+
+    Raises `PayloadTypeNotFoundError`, or the errors of missing permissions.
+    """
+    origin.principal.require(Role.MANAGER, None, name)
+    payload_type = lock_payload_type(name)
+    before = payload_type.description
+    if description != before:
+        payload_type.description = description
+        payload_type.save(update_fields=["description"])
+        record_type(name, ChangeAction.DESCRIBE, origin, before=before, after=description)
+    return payload_type

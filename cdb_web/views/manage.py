@@ -41,7 +41,6 @@ from cdb_rest.rules.errors import (
 )
 from cdb_rest.rules.names import NAME_LENGTH
 from cdb_rest.rules.status import Status, check_status_change, role_for_status
-from cdb_rest.writes.descriptions import describe_global_tag, describe_payload_type
 from cdb_rest.writes.global_tags import (
     change_status,
     clone_global_tag,
@@ -49,9 +48,10 @@ from cdb_rest.writes.global_tags import (
     create_status,
     delete_global_tag,
     delete_status,
+    describe_global_tag,
 )
 from cdb_rest.writes.limits import set_limits
-from cdb_rest.writes.payload_types import create_payload_type, delete_payload_type
+from cdb_rest.writes.payload_types import create_payload_type, delete_payload_type, describe_payload_type
 from cdb_rest.writes.requests import make_request
 from cdb_web import inputs
 from cdb_web.page import form_page, is_known, may, page, show, store_or_show
