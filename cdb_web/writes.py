@@ -108,9 +108,14 @@ def is_proposal(request: HttpRequest, *, may_write: bool) -> bool:
     return is_known(request) and (asks or not may_write)
 
 
-def proposing(kind: RequestKind, tag: str, document: dict[str, Any], service: WriteService) -> Steps:
-    """The steps of a form that makes a request for a write, which `service` makes. Raises the errors of `read_proposal`."""
-    proposal = replace(read_proposal(kind, tag, document), service=lambda origin, _: service(origin=origin))
+def proposing(kind: RequestKind, tag: str, document: dict[str, Any], service: WriteService | None = None) -> Steps:
+    """The steps of a form that makes a request for a write. Raises the errors of `read_proposal`.
+
+    `service` makes the same write, with the numbers of lines that the reader sees.
+    """
+    proposal = read_proposal(kind, tag, document)
+    if service is not None:
+        proposal = replace(proposal, service=lambda origin, _: service(origin=origin))
 
     def store(*, origin: Origin, **_: Any) -> str:
         found = make_request(proposal=proposal, document=document, reason=origin.comment, origin=origin)

@@ -28,6 +28,7 @@ from cdb_rest.parsing.iov_files import Options, read_iov_rows
 from cdb_rest.parsing.parameters import parse_number
 from cdb_rest.rules.access import Origin
 from cdb_rest.rules.errors import RequestNotFoundError, existing
+from cdb_rest.rules.iov_rows import IOVRow
 from cdb_rest.rules.names import COMMENT_LENGTH, NAME_LENGTH
 from cdb_rest.writes.clearing import clear_interval
 from cdb_rest.writes.global_tags import change_status, clone_global_tag
@@ -96,9 +97,7 @@ def read_proposal(kind: RequestKind, global_tag: str, document: Any) -> Proposal
     changes_contents = kind not in (RequestKind.STATUS, RequestKind.CLONE)
     if kind == RequestKind.IMPORT:
         # Read at once, so that invalid rows are refused before anything is locked.
-        rows = list(
-            read_iov_rows(io.BytesIO(orjson.dumps(values["rows"])), Options(max_rows=settings.CDB_MAX_BULK_ROWS))
-        )
+        rows = rows_of(values["rows"])
         options = ImportOptions(hides_later=values["open_hides_later"])
 
         def insert(origin: Origin, confirmed: bool) -> ImportResult:
@@ -119,6 +118,11 @@ def read_proposal(kind: RequestKind, global_tag: str, document: Any) -> Proposal
     elif kind == RequestKind.CLONE:
         values = {"source": values["clone_of"]}
     return Proposal(kind, global_tag, lambda origin, _: services[kind](**values, origin=origin), changes_contents)
+
+
+def rows_of(documents: list[Any]) -> list[IOVRow]:
+    """The rows that the elements of a JSON array describe. Raises the errors of `read_iov_rows`."""
+    return list(read_iov_rows(io.BytesIO(orjson.dumps(documents)), Options(max_rows=settings.CDB_MAX_BULK_ROWS)))
 
 
 def proposal_of(request: ChangeRequest) -> Proposal:

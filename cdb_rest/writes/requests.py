@@ -177,10 +177,7 @@ def accept_request(
     accepts, advice = False, ""
     if request.tag_id is not None:
         tag = lock_global_tag(request.global_tag)
-        if tag.id != request.tag_id:
-            raise TagChangedError(
-                f"Request {number} is for an earlier global tag {tag.name}, which was deleted; this one was made later."
-            )
+        check_same(request, tag)
         accepts = tag.accepts_requests
         if is_protected(tag.status.name) and not accepts:
             advice = " Unlock the tag first, or let requests change it (its limit accepts_requests)."
@@ -194,6 +191,14 @@ def accept_request(
     after = _revision(request.global_tag)
     _close(request, RequestState.ACCEPTED, origin, after if after != before else None)
     return Acceptance(request, result)
+
+
+def check_same(request: ChangeRequest, tag: GlobalTag | None) -> None:
+    """Raise `TagChangedError` if the tag was made after a request for an earlier one of its name."""
+    if tag is not None and request.tag_id not in (None, tag.id):
+        raise TagChangedError(
+            f"Request {request.id} is for an earlier global tag {tag.name}, which was deleted; this one was made later."
+        )
 
 
 def _revision(global_tag: str) -> int | None:

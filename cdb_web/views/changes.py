@@ -133,7 +133,7 @@ def undo(request: HttpRequest, name: str, revision: int) -> HttpResponse:
 
     def write() -> tuple[str, WriteService | Steps]:
         is_own = not values["is_proposed"]
-        return name, service if is_own else proposing(RequestKind.UNDO, name, {"revision": revision}, service)
+        return name, service if is_own else proposing(RequestKind.UNDO, name, {"revision": revision})
 
     return preview_and_store(request, "undo.html", values, write)
 

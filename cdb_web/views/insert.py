@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import orjson
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
 from cdb_rest.access.authentication import principal_of
 from cdb_rest.analysis.difference import Comparison
+from cdb_rest.api.requests import rows_of
 from cdb_rest.models import ChangeAction, PayloadType, RequestKind
 from cdb_rest.parsing.iov_files import Options, read_iov_rows
 from cdb_rest.parsing.parameters import parse_end_text
@@ -197,5 +197,5 @@ def _row(values: dict[str, str]) -> IOVRow:
     # Names and payload URLs are not stripped.
     given = {name: values[name] if name.startswith("payload") else values[name].strip() for name in FIELDS}
     document = {name: text for name, text in given.items() if text}
-    [row] = read_iov_rows(io.BytesIO(orjson.dumps([document])), Options())
+    [row] = rows_of([document])
     return row

@@ -14,7 +14,6 @@ from cdb_rest.access.authentication import principal_of
 from cdb_rest.api.descriptions import GlobalTagDescriptionInput, PayloadTypeDescriptionInput
 from cdb_rest.api.global_tags import GlobalTagInput, NameInput
 from cdb_rest.api.payload_types import NamedInput
-from cdb_rest.api.requests import read_proposal
 from cdb_rest.compiled import demand
 from cdb_rest.compiled.pack import readable_packs
 from cdb_rest.compiled.state import read_state
@@ -52,10 +51,9 @@ from cdb_rest.writes.global_tags import (
 )
 from cdb_rest.writes.limits import set_limits
 from cdb_rest.writes.payload_types import create_payload_type, delete_payload_type, describe_payload_type
-from cdb_rest.writes.requests import make_request
 from cdb_web import inputs
 from cdb_web.page import form_page, is_known, may, page, show, store_or_show
-from cdb_web.writes import check_confirmed, find_tag, origin_of
+from cdb_web.writes import check_confirmed, find_tag, origin_of, proposing
 
 
 @form_page
@@ -115,9 +113,7 @@ def _propose(request: HttpRequest, tag: GlobalTag, origin: Origin) -> str:
     if request.POST.get("action") == "clone":
         name = read_value({"name": request.POST.get("target", "")}, NameInput)["name"]
         kind, document = RequestKind.CLONE, {"clone_of": tag.name}
-    proposal = read_proposal(kind, name, document)
-    found = make_request(proposal=proposal, document=document, reason=origin.comment, origin=origin)
-    return reverse("web:request", args=[found.id]) + "?new"
+    return proposing(kind, name, document).store(origin=origin)
 
 
 def _next_statuses(request: HttpRequest, tag: GlobalTag, *, is_proposed: bool = False) -> list[str]:

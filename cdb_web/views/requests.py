@@ -1,12 +1,9 @@
 """Change requests: their list, and the page of one, where it is discussed and decided."""
 
-import io
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-import orjson
-from django.conf import settings
 from django.core.paginator import Paginator
 from django.db import transaction
 from django.db.models import Q
@@ -16,10 +13,9 @@ from django.urls import reverse
 from cdb_rest.access.authentication import principal_of
 from cdb_rest.analysis.difference import Comparison
 from cdb_rest.api.clearing import IntervalInput
-from cdb_rest.api.requests import proposal_of
+from cdb_rest.api.requests import REQUESTS, proposal_of, rows_of
 from cdb_rest.models import ChangeRequest, GlobalTag, GlobalTagChange, RequestKind, RequestState
 from cdb_rest.parsing.fields import read_value
-from cdb_rest.parsing.iov_files import Options, read_iov_rows
 from cdb_rest.rules.access import Origin, Role
 from cdb_rest.rules.errors import (
     AuthenticationRequiredError,
@@ -27,14 +23,13 @@ from cdb_rest.rules.errors import (
     NotPermittedError,
     OverlapError,
     RequestNotFoundError,
-    TagChangedError,
     TagLockedError,
     existing,
 )
-from cdb_rest.rules.iov_rows import IOVRow
 from cdb_rest.writes.effects import SHOWN
 from cdb_rest.writes.requests import (
     accept_request,
+    check_same,
     comment_request,
     effect_document,
     reject_request,
@@ -61,13 +56,8 @@ def requests(request: HttpRequest) -> HttpResponse:
     """The open requests, newest first, page by page; or those in another state, for one tag, or of the reader."""
     state, tag = request.GET.get("state", RequestState.OPEN), inputs.text(request.GET, "tag")
     requester = principal_of(request.META).identity if "mine" in request.GET and is_known(request) else ""
-    found = ChangeRequest.objects.order_by("-id").defer("document", "effect")
-    if state in RequestState.values:
-        found = found.filter(state=state)
-    if tag:
-        found = found.filter(global_tag=tag)
-    if requester:
-        found = found.filter(requester=requester)
+    chosen = {"state": state if state in RequestState.values else "", "global_tag": tag, "requester": requester}
+    found = REQUESTS.select(chosen, ChangeRequest.objects.order_by("-id").defer("document", "effect"))
     values = {
         "page": Paginator(found, PAGE_SIZE).get_page(request.GET.get("page")),
         "states": RequestState.values,
@@ -132,14 +122,10 @@ def _values(request: HttpRequest, item: ChangeRequest) -> dict[str, Any]:
     with suppress(CdbError):
         if item.kind == RequestKind.IMPORT:
             values |= {"kind": "file", "rows": item.document["rows"], "max_shown": SHOWN}
-            values["shown"] = [(row, []) for row in _rows(item.document["rows"][:SHOWN])]
+            values["shown"] = [(row, []) for row in rows_of(item.document["rows"][:SHOWN])]
         elif item.kind == RequestKind.CLEAR:
             values["interval"] = read_value(item.document, IntervalInput)["interval"]
     return values
-
-
-def _rows(documents: list[dict[str, Any]]) -> list[IOVRow]:
-    return list(read_iov_rows(io.BytesIO(orjson.dumps(documents)), Options(max_rows=settings.CDB_MAX_BULK_ROWS)))
 
 
 def _decide(request: HttpRequest, item: ChangeRequest, values: dict[str, Any]) -> HttpResponse:
@@ -147,13 +133,10 @@ def _decide(request: HttpRequest, item: ChangeRequest, values: dict[str, Any]) -
     name, tag = values["name"], values["tag"]
 
     def write() -> tuple[str, WriteService | Steps]:
-        if item.tag_id is not None and tag is not None and tag.id != item.tag_id:
-            raise TagChangedError(
-                f"Request {item.id} is for an earlier global tag {name}, which was deleted; this one was made later."
-            )
+        check_same(item, tag)
         proposal = proposal_of(item)
         if item.kind == RequestKind.IMPORT:
-            values["rows"] = _rows(item.document["rows"])
+            values["rows"] = rows_of(item.document["rows"])
 
         def attempt(origin: Origin) -> object:
             opens = tag is not None and tag.accepts_requests
