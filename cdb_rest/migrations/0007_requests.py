@@ -4,23 +4,10 @@ from django.db import migrations, models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-KINDS = ("import", "clear", "status", "clone", "undo")
-STATES = ("open", "accepted", "rejected", "withdrawn")
-
-
-def key() -> tuple[str, models.BigAutoField]:  # type: ignore[type-arg]  # Django has no type arguments at run time
-    """The primary key."""
-    return "id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")
-
-
-def created() -> tuple[str, models.DateTimeField]:  # type: ignore[type-arg]
-    """The time at which the row is inserted."""
-    return "created", models.DateTimeField(db_default=Now(), editable=False)
-
-
-def choices(names: tuple[str, ...]) -> list[tuple[str, str]]:
-    """The choices of a column."""
-    return [(name, name.capitalize()) for name in names]
+KINDS, STATES = (
+    [(name, name.capitalize()) for name in names]
+    for names in (("import", "clear", "status", "clone", "undo"), ("open", "accepted", "rejected", "withdrawn"))
+)
 
 
 class Migration(migrations.Migration):
@@ -30,8 +17,8 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             "ChangeRequest",
             [
-                key(),
-                ("kind", models.CharField(choices=choices(KINDS), max_length=10)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("kind", models.CharField(choices=KINDS, max_length=10)),
                 ("global_tag", models.CharField(max_length=80)),
                 ("tag_id", models.BigIntegerField(null=True)),
                 ("revision", models.BigIntegerField()),
@@ -39,8 +26,8 @@ class Migration(migrations.Migration):
                 ("effect", models.JSONField(default=list)),
                 ("reason", models.CharField(max_length=1000)),
                 ("requester", models.CharField(max_length=255)),
-                created(),
-                ("state", models.CharField(choices=choices(STATES), default="open", max_length=10)),
+                ("created", models.DateTimeField(db_default=Now(), editable=False)),
+                ("state", models.CharField(choices=STATES, default="open", max_length=10)),
                 ("decided", models.DateTimeField(null=True)),
                 ("decided_by", models.CharField(blank=True, default="", max_length=255)),
                 ("answer", models.CharField(blank=True, default="", max_length=1000)),
@@ -59,29 +46,24 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             "RequestComment",
             [
-                key(),
-                created(),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("created", models.DateTimeField(db_default=Now(), editable=False)),
                 ("actor", models.CharField(max_length=255)),
                 ("text", models.CharField(max_length=1000)),
-                (
-                    "request",
-                    models.ForeignKey(
-                        on_delete=models.CASCADE, related_name="comments", to="cdb_rest.changerequest"
-                    ),
-                ),
+                ("request", models.ForeignKey("cdb_rest.changerequest", models.CASCADE, related_name="comments")),
             ],
             {"db_table": "RequestComment"},
         ),
         migrations.CreateModel(
             "Subscription",
             [
-                key(),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("url", models.CharField(max_length=1000)),
                 ("secret", models.CharField(max_length=255)),
                 ("tags", models.CharField(default=".*", max_length=255)),
                 ("actions", models.JSONField(default=list)),
                 ("creator", models.CharField(max_length=255)),
-                created(),
+                ("created", models.DateTimeField(db_default=Now(), editable=False)),
                 ("delivered", models.BigIntegerField()),
                 ("delivered_at", models.DateTimeField(null=True)),
                 ("next_attempt", models.DateTimeField(db_default=Now())),
