@@ -21,7 +21,7 @@ from cdb_rest.api.base.views import StrictView
 from cdb_rest.api.base.windows import (
     PAYLOAD_TYPE_PARAMETERS,
     WINDOW,
-    PayloadDocument,
+    RowDocument,
     SpanDocument,
     interval_document,
     read_window,
@@ -69,15 +69,6 @@ class ChangeReference(Shape):
     actor = serializers.CharField()
     action = serializers.CharField()
     comment = serializers.CharField()
-
-
-class RowDocument(PayloadDocument):
-    """A payload with its interval of validity."""
-
-    major_iov = serializers.IntegerField()
-    minor_iov = serializers.IntegerField()
-    major_iov_end = serializers.IntegerField()
-    minor_iov_end = serializers.IntegerField()
 
 
 class UseDocument(RowDocument):

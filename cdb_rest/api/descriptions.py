@@ -14,6 +14,7 @@ from cdb_rest.api.base.descriptions import in_path, request_example
 from cdb_rest.api.base.paging import Browser
 from cdb_rest.api.base.views import StrictView
 from cdb_rest.api.base.writes import respond_to_write
+from cdb_rest.api.nested import LimitsShape
 from cdb_rest.models import GlobalTag, PayloadType, PayloadTypeChange
 from cdb_rest.parsing.fields import Input, MomentField, NumberField, TextField, read_body
 from cdb_rest.rules.errors import GlobalTagNotFoundError, InvalidInputError, PayloadTypeNotFoundError, existing
@@ -45,13 +46,11 @@ class LimitsInput(Input):
     accepts_requests = serializers.BooleanField(required=False)
 
 
-class LimitsDocument(Shape):
+class LimitsDocument(LimitsShape):
     """The limits of a global tag; null for none."""
 
     global_tag = serializers.CharField()
     revision = serializers.IntegerField()
-    closed_until = serializers.ListField(child=serializers.IntegerField(), allow_null=True)
-    largest_major = serializers.IntegerField(allow_null=True)
     accepts_requests = serializers.BooleanField()
 
 

@@ -15,12 +15,12 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from cdb_rest.api.base.conversion import Document, Shape, stream_documents
+from cdb_rest.api.base.conversion import Document, stream_documents
 from cdb_rest.api.base.descriptions import AS_OF, NUMBER, TEXT, required, response_example
 from cdb_rest.api.base.json import dump
 from cdb_rest.api.base.json_stream import array, respond_cached
 from cdb_rest.api.base.views import StrictView
-from cdb_rest.api.base.windows import PAYLOAD_TYPE_PARAMETERS, WINDOW, read_window
+from cdb_rest.api.base.windows import PAYLOAD_TYPE_PARAMETERS, WINDOW, RowDocument, SpanDocument, read_window
 from cdb_rest.api.examples import NESTED_PAYLOAD_LIST, VALID_PAYLOAD_IOV
 from cdb_rest.api.nested import (
     ByParent,
@@ -43,23 +43,13 @@ from cdb_rest.rules.errors import invalid_field
 from cdb_rest.rules.moment import OPEN, Mode, Moment
 
 
-class ValidPayloadIOV(Shape):
+class ValidPayloadIOV(RowDocument, SpanDocument):
     """A payload IOV with the part of a window in which it is valid: `since` and `until`, each as [major, minor].
 
     The end of the part is written like the ends of IOVs: exclusive or inclusive, depending on the mode.
     """
 
     payload_type = serializers.CharField()
-    payload_url = serializers.CharField()
-    checksum = serializers.CharField()
-    size = serializers.IntegerField()
-    major_iov = serializers.IntegerField()
-    minor_iov = serializers.IntegerField()
-    major_iov_end = serializers.IntegerField()
-    minor_iov_end = serializers.IntegerField()
-    revision = serializers.CharField(allow_null=True)
-    since = serializers.ListField(child=serializers.IntegerField(), min_length=2, max_length=2)
-    until = serializers.ListField(child=serializers.IntegerField(), min_length=2, max_length=2)
 
 
 class Range(NamedTuple):

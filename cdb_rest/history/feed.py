@@ -41,8 +41,3 @@ def page_after(position: int, writes: int) -> Page:
         cursor = GlobalTagChange.objects.aggregate(Max("position"))["position__max"] or 0
     selected = changes.filter(position__gt=position, position__lte=cursor) if later else changes.none()
     return Page(selected, cursor, len(later) > writes, lost)
-
-
-def changes_after(position: int, writes: int) -> QuerySet[GlobalTagChange]:
-    """The changes of `page_after`."""
-    return page_after(position, writes).changes

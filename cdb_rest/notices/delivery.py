@@ -15,7 +15,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from cdb_rest import named_sql
-from cdb_rest.history.feed import changes_after
+from cdb_rest.history.feed import page_after
 from cdb_rest.models import GlobalTagChange, Subscription
 from cdb_rest.notices import mail, webhooks
 from cdb_rest.observe import metrics
@@ -95,7 +95,7 @@ class Deliverer:
         subscription = Subscription.objects.filter(id=number, stopped=None).first()
         if subscription is None:
             return False
-        changes = list(changes_after(subscription.delivered, MOST_WRITES))
+        changes = list(page_after(subscription.delivered, MOST_WRITES).changes)
         positions = {change.position or 0 for change in changes}
         values: dict[str, object] = {"delivered": max(positions, default=subscription.delivered)}
         pause = LEASE if len(positions) == MOST_WRITES else timedelta()

@@ -30,7 +30,6 @@ from cdb_rest.writes.locks import lock_global_tag, lock_payload_lists
 from cdb_rest.writes.payload_lists import create_lists
 from cdb_rest.writes.payload_types import add_payload_type
 from cdb_rest.writes.placing import Placement, Plan
-from cdb_rest.writes.previews import preview
 from cdb_rest.writes.rows import new_iov, set_interval
 from cdb_rest.writes.sharing import unshare
 from cdb_rest.writes.transactions import write
@@ -59,25 +58,6 @@ class ImportResult:
     effects: Effects = field(default_factory=Effects)
     new_lists: list[PayloadList] = field(default_factory=list)
     revision: int | None = None
-
-
-def import_effects(
-    *,
-    read: Callable[[], Iterable[IOVRow]],
-    global_tag: str,
-    options: ImportOptions = ImportOptions(),
-    progress: Progress = lambda done, total: None,
-    origin: Origin = BY_THE_SYSTEM,
-) -> Effects:
-    """What an import would change: it is made and rolled back. Raises the errors of `import_payload_iovs`."""
-
-    def service() -> ImportResult:
-        return import_payload_iovs(
-            read=read, global_tag=global_tag, options=options, confirmed=True, progress=progress, origin=origin
-        )
-
-    effects: Effects = preview(global_tag, service, lambda result, _: result.effects)
-    return effects
 
 
 @write

@@ -71,6 +71,15 @@ class PayloadDocument(Shape):
     revision = serializers.CharField(allow_null=True)
 
 
+class RowDocument(PayloadDocument):
+    """A payload with its interval of validity."""
+
+    major_iov = serializers.IntegerField()
+    minor_iov = serializers.IntegerField()
+    major_iov_end = serializers.IntegerField()
+    minor_iov_end = serializers.IntegerField()
+
+
 class SpanDocument(Shape):
     """An interval of moments. Its end is written like the ends of IOVs: exclusive or inclusive, depending on the mode."""
 

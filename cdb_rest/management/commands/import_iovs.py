@@ -2,7 +2,7 @@
 
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -22,7 +22,8 @@ from cdb_rest.rules.iov_rows import IOVRow
 from cdb_rest.rules.moment import Mode
 from cdb_rest.rules.names import COMMENT_LENGTH
 from cdb_rest.writes.effects import Effects, EffectWarning, TypeEffects
-from cdb_rest.writes.imports import ImportOptions, import_effects, import_payload_iovs
+from cdb_rest.writes.imports import ImportOptions, import_payload_iovs
+from cdb_rest.writes.transactions import roll_back
 
 # The largest file. It takes hours to import.
 MAX_FILE_BYTES = 2**34
@@ -81,7 +82,8 @@ class Command(ServiceCommand):
                     global_tag,
                     how,
                     options=ImportOptions(options["create"], options["open_hides_later"]),
-                    service=import_effects if dry_run else partial(_store, confirmed=options["confirm"]),
+                    confirmed=dry_run or options["confirm"],
+                    dry_run=dry_run,
                     origin=Origin(by_account("import_iovs"), comment),
                 )
         except OSError as error:
@@ -98,9 +100,7 @@ class Command(ServiceCommand):
             raise CommandError(f"{_described(error)}\nNothing was stored.") from error
         self._report(done, global_tag, dry_run=dry_run, took=self.took())
 
-    def _import(
-        self, source: BinaryIO, tag: str, how: Options, service: Callable[..., Effects], **values: Any
-    ) -> Effects:
+    def _import(self, source: BinaryIO, tag: str, how: Options, *, dry_run: bool, **values: Any) -> Effects:
         size = source.seek(0, 2)
         with (
             interruptible() as check,
@@ -121,7 +121,8 @@ class Command(ServiceCommand):
                         check()
                     yield row
 
-            return service(read=rows, global_tag=tag, progress=progress, **values)
+            service = partial(import_payload_iovs, read=rows, global_tag=tag, progress=progress, **values)
+            return (roll_back(service) if dry_run else service()).effects
 
     def _report(self, done: Effects, tag: str, *, dry_run: bool, took: str) -> None:
         for warning in done.warnings:
@@ -139,10 +140,6 @@ class Command(ServiceCommand):
             f"{verbs[0]} {added:,} IOVs into global tag {tag}; unchanged: {unchanged:,}"
             f"{f'; {verbs[1]} ' if created else ''}{', '.join(created)} ({took})."
         )
-
-
-def _store(**values: Any) -> Effects:
-    return import_payload_iovs(**values).effects
 
 
 def _described(error: CdbError) -> str:
