@@ -10,9 +10,12 @@ from typing import Any
 from cdb_rest.api.base.conversion import Document
 
 _documents: dict[str, Document] = json.loads(Path(__file__).with_suffix(".json").read_bytes())
-STATUS, PAYLOAD_TYPE, GLOBAL_TAG, PAYLOAD_LIST, PAYLOAD_IOV, CHANGE = (
-    _documents[name] for name in ("status", "payload_type", "global_tag", "payload_list", "payload_iov", "change")
-)
+STATUS, PAYLOAD_TYPE, GLOBAL_TAG, PAYLOAD_LIST, PAYLOAD_IOV, CHANGE, INSERTION, REVERSION, IMPORT = (
+    _documents[name]
+    for name in (
+        "status", "payload_type", "global_tag", "payload_list", "payload_iov", "change", "insertion", "reversion", "import",
+    )
+)  # fmt: skip
 VALID_PAYLOAD_IOV = {"payload_type": "Pixel_Alignment"} | {
     name: PAYLOAD_IOV[name]
     for name in (

@@ -63,7 +63,6 @@ class WhoAmIView(StrictView):
 
     @extend_schema(
         summary="Get one's identity and permissions",
-        parameters=list(query),
         responses=WhoAmIDocument,
         examples=[response_example(EXAMPLE)],
     )

@@ -17,6 +17,7 @@ from cdb_rest.api.base.conversion import Shape
 from cdb_rest.api.base.descriptions import in_path, response_example
 from cdb_rest.api.base.views import StrictView
 from cdb_rest.api.base.writes import is_dry_run, respond_to_write
+from cdb_rest.api.examples import IMPORT
 from cdb_rest.api.plans import IntervalDocument, interval_document
 from cdb_rest.parsing.iov_files import Options, read_iov_rows
 from cdb_rest.parsing.parameters import parse_flag
@@ -87,30 +88,6 @@ ROWS = [
         "until": [6, 0],
     }
 ]
-EXAMPLE = {
-    "detail": "Dry run, nothing was changed: payload IOVs inserted: 1; unchanged: 0; existing IOVs replaced: 0; removed: 0.",
-    "dry_run": True,
-    "unchanged": False,
-    "needs_confirmation": False,
-    "revision": None,
-    "payload_lists_created": 0,
-    "warnings": [],
-    "payload_types": [
-        {
-            "payload_type": "Pixel_Alignment",
-            "added": 1,
-            "unchanged": 0,
-            "shortened": 0,
-            "starts_later": 0,
-            "split": 1,
-            "replaced": 0,
-            "removed": 0,
-            "gaps": 0,
-            "interval": {"since": [5, 0], "until": [6, 0]},
-            "difference_count": 1,
-        }
-    ],
-}
 
 
 class GlobalTagImportView(StrictView):
@@ -148,7 +125,7 @@ class GlobalTagImportView(StrictView):
         examples=[
             OpenApiExample("CSV", FILE, request_only=True, media_type="text/csv"),
             OpenApiExample("JSON", ROWS, request_only=True, media_type="application/json"),
-            response_example(EXAMPLE, "With dry_run=1"),
+            response_example(IMPORT, "With dry_run=1"),
         ],
     )
     def post(self, request: Request, name: str) -> HttpResponse:

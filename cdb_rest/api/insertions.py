@@ -14,6 +14,7 @@ from cdb_rest.api.base.conversion import Document, Shape, one_of
 from cdb_rest.api.base.descriptions import request_example, response_example
 from cdb_rest.api.base.views import StrictView, read_rows
 from cdb_rest.api.base.writes import is_dry_run, read_origin, respond_to_write
+from cdb_rest.api.examples import INSERTION
 from cdb_rest.api.payload_iovs import PayloadInput, PayloadIOVInput
 from cdb_rest.api.plans import InsertionResult, insertion_document, refusal_document
 from cdb_rest.parsing.fields import (
@@ -116,35 +117,6 @@ PAYLOAD = {
     "until": [6, 0],
     "dry_run": True,
 }
-SPLIT = {
-    "id": 10,
-    "payload_url": "Pixel_Alignment/tiny/000000_dcd93f5b.root",
-    "before": {"since": [1, 0], "until": [14, 2459]},
-    "after": [{"since": [1, 0], "until": [5, 0]}, {"since": [6, 0], "until": [14, 2459]}],
-}
-PLAN = {
-    "detail": "Dry run, nothing was changed: payload IOVs inserted: 1; unchanged: 0; existing IOVs shortened, moved or "
-    "split: 1; removed from their list: 0.",
-    "dry_run": True,
-    "refused": None,
-    "revisions": {},
-    "unchanged": False,
-    "rows": [
-        {
-            "row": 0,
-            "unchanged": False,
-            "global_tag": "tiny",
-            "payload_type": "Pixel_Alignment",
-            "payload_list": "Pixel_Alignment_1",
-            "list_created": False,
-            "added": {"id": None, "payload_url": "pixel/run5.root", "since": [5, 0], "until": [6, 0]},
-            "trimmed": [],
-            "moved": [],
-            "split": [SPLIT],
-            "detached": [],
-        }
-    ],
-}
 BULK_ROW = {
     "payload_list": "Pixel_Alignment_1",
     "payload_url": "pixel/run5.root",
@@ -178,7 +150,7 @@ class PayloadIOVInsertView(StrictView):
         summary="Insert payloads into global tags",
         request=one_of(InsertInput(), InsertInput(many=True)),
         responses=InsertionResult,
-        examples=[request_example(PAYLOAD), response_example(PLAN)],
+        examples=[request_example(PAYLOAD), response_example(INSERTION)],
     )
     def post(self, request: Request) -> HttpResponse:
         rows = read_insertion(request)

@@ -13,6 +13,7 @@ from cdb_rest.api.base.conversion import Shape, document_of
 from cdb_rest.api.base.descriptions import in_path, request_example, response_example
 from cdb_rest.api.base.views import StrictView
 from cdb_rest.api.base.writes import WriteInput, is_dry_run, respond_to_write
+from cdb_rest.api.examples import REVERSION
 from cdb_rest.parsing.fields import (
     Input,
     NumberField,
@@ -64,25 +65,6 @@ class RevertInput(Input):
 
 
 REQUEST = {"revision": 1, "comment": "The new gains were wrong", "dry_run": True}
-# After the example of a bulk insert, which splits an IOV.
-PLAN = {
-    "detail": "Dry run, nothing was changed: payload lists attached: 0, of them new: 0; detached: 0; "
-    "payload IOVs removed: 3; added: 1.",
-    "dry_run": True,
-    "changed": True,
-    "revision": None,
-    "status": None,
-    "payload_types": [
-        {
-            "payload_type": "Pixel_Alignment",
-            "list_detached": None,
-            "list_attached": None,
-            "list_created": False,
-            "payload_iovs_removed": 3,
-            "payload_iovs_added": 1,
-        }
-    ],
-}
 
 
 TAG = in_path("name", "Name of the global tag.", "tiny")
@@ -103,7 +85,7 @@ class GlobalTagRevertView(StrictView):
         parameters=[TAG],
         request=RevertInput,
         responses=ReversionResult,
-        examples=[request_example(REQUEST), response_example(PLAN)],
+        examples=[request_example(REQUEST), response_example(REVERSION)],
     )
     def post(self, request: Request, name: str) -> HttpResponse:
         revision = read_body(request, RevertInput)["revision"]
@@ -129,7 +111,7 @@ class ChangeUndoView(StrictView):
         responses=ReversionResult,
         examples=[
             request_example({"comment": "The new gains were wrong", "dry_run": True}),
-            response_example(PLAN),
+            response_example(REVERSION),
         ],
     )
     def post(self, request: Request, name: str, revision: str) -> HttpResponse:
