@@ -64,7 +64,7 @@ ROUTES: list[tuple[str, View, str]] = [
     ("tags/<name:name>/why", payloads.why, "why"),
     ("tags/<name:name>/history", changes.history, "history"),
     ("history.atom", feeds.feed, "feed"),
-    ("tags/<name:name>/history.atom", feeds.tag_feed, "tag_feed"),
+    ("tags/<name:name>/history.atom", feeds.feed, "tag_feed"),
     ("tags/<name:name>/history/<int:revision>", changes.change, "change"),
     ("tags/<name:name>/insert", insert.insert, "insert"),
     ("tags/<name:name>/manage", manage.manage, "manage"),

@@ -11,6 +11,7 @@ from cdb_rest.access.authentication import principal_of
 from cdb_rest.analysis.difference import Comparison
 from cdb_rest.api.base.writes import WriteInput
 from cdb_rest.api.requests import read_proposal
+from cdb_rest.history.changes import newest_revision
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadList, RequestKind
 from cdb_rest.parsing.fields import read_value
 from cdb_rest.parsing.parameters import parse_number
@@ -53,12 +54,6 @@ def find_list(name: str, payload_type: str) -> PayloadList:
     if found is None:
         raise PayloadListNotFoundError(described=f"of type {quoted(payload_type)} in global tag {quoted(name)}")
     return found
-
-
-def newest_revision(name: str) -> int:
-    """The newest revision in the change log of a tag, to which the preview of a write belongs; 0 if there is none."""
-    newest = GlobalTagChange.objects.filter(global_tag=name).order_by("-revision").values_list("revision", flat=True)
-    return newest.first() or 0
 
 
 @write_service

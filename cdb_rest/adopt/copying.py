@@ -8,13 +8,7 @@ from django.conf import settings
 from django.db import connection
 
 from cdb_rest import named_sql
-from cdb_rest.adopt.contents import (
-    DETACHED,
-    SourceList,
-    SourceTag,
-    Summary,
-    read_types,
-)
+from cdb_rest.adopt.contents import DETACHED, SourceList, SourceTag, Summary, read_types
 from cdb_rest.adopt.decisions import FAULT_CHOICES, Decisions
 from cdb_rest.adopt.source import Snapshot, Source
 from cdb_rest.models import (

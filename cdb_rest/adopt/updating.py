@@ -12,14 +12,7 @@ from django.db import connection
 from django.db.models.functions import Now
 
 from cdb_rest import named_sql
-from cdb_rest.adopt.contents import (
-    SourceList,
-    SourceTag,
-    Summary,
-    read_lists,
-    read_tags,
-    summaries,
-)
+from cdb_rest.adopt.contents import SourceList, SourceTag, Summary, read_lists, read_tags, summaries
 from cdb_rest.adopt.copying import (
     BY_ADOPT,
     Copy,
@@ -33,15 +26,7 @@ from cdb_rest.adopt.copying import (
 )
 from cdb_rest.adopt.lists import ConflictError, TagLists, lists_without_tag
 from cdb_rest.adopt.source import Snapshot, SourceError
-from cdb_rest.models import (
-    AdoptedTag,
-    Adoption,
-    ChangeAction,
-    GlobalTag,
-    GlobalTagStatus,
-    PayloadIOV,
-    PayloadList,
-)
+from cdb_rest.models import AdoptedTag, Adoption, ChangeAction, GlobalTag, GlobalTagStatus, PayloadIOV, PayloadList
 from cdb_rest.rules.errors import CdbError, DatabaseUnavailableError, InvalidInputError, quoted
 from cdb_rest.rules.status import Status
 from cdb_rest.writes.change_log import Changes

@@ -17,18 +17,9 @@ from cdb_rest.api.base.writes import is_dry_run, read_origin, respond_to_write
 from cdb_rest.api.examples import INSERTION
 from cdb_rest.api.payload_iovs import PayloadInput, PayloadIOVInput
 from cdb_rest.api.plans import InsertionResult, insertion_document, refusal_document
-from cdb_rest.parsing.fields import (
-    MomentField,
-    TextField,
-    UntilField,
-    read_body,
-)
+from cdb_rest.parsing.fields import MomentField, TextField, UntilField, read_body
 from cdb_rest.rules.access import Origin
-from cdb_rest.rules.errors import (
-    InvalidInputError,
-    OverlapError,
-    TagFrozenError,
-)
+from cdb_rest.rules.errors import InvalidInputError, OverlapError, TagFrozenError
 from cdb_rest.rules.moment import END_OF_TIME
 from cdb_rest.rules.names import COMMENT_LENGTH, LIST_NAME_LENGTH, NAME_LENGTH, TEXT_LENGTH
 from cdb_rest.writes import bulk, insertion

@@ -22,13 +22,7 @@ from cdb_rest.api.base.json_stream import array, respond_cached
 from cdb_rest.api.base.views import StrictView
 from cdb_rest.api.base.windows import PAYLOAD_TYPE_PARAMETERS, WINDOW, RowDocument, SpanDocument, read_window
 from cdb_rest.api.examples import NESTED_PAYLOAD_LIST, VALID_PAYLOAD_IOV
-from cdb_rest.api.nested import (
-    ByParent,
-    NestedPayloadList,
-    documents_of_iovs,
-    documents_of_lists,
-    with_iovs,
-)
+from cdb_rest.api.nested import ByParent, NestedPayloadList, documents_of_iovs, documents_of_lists, with_iovs
 from cdb_rest.exports.export import Selection, check_payload_types, find_source
 from cdb_rest.exports.validity import ValidRow, overlaid, valid_rows
 from cdb_rest.history.contents import find_past, past_lists, present_lists

@@ -14,12 +14,7 @@ from cdb_rest.api.base.descriptions import in_path, request_example, response_ex
 from cdb_rest.api.base.views import StrictView
 from cdb_rest.api.base.writes import WriteInput, is_dry_run, respond_to_write
 from cdb_rest.api.examples import REVERSION
-from cdb_rest.parsing.fields import (
-    Input,
-    NumberField,
-    TextField,
-    read_body,
-)
+from cdb_rest.parsing.fields import Input, NumberField, TextField, read_body
 from cdb_rest.parsing.parameters import parse_number
 from cdb_rest.rules.names import COMMENT_LENGTH
 from cdb_rest.writes.reverting import Reversion, revert_global_tag

@@ -8,13 +8,7 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from cdb_rest.history.contents import TagList, lists_at, stream_rows
-from cdb_rest.models import (
-    PAYLOAD_COLUMNS,
-    ChangeAction,
-    GlobalTagChange,
-    PayloadListMembership,
-    PayloadListVersion,
-)
+from cdb_rest.models import PAYLOAD_COLUMNS, ChangeAction, GlobalTagChange, PayloadListMembership, PayloadListVersion
 from cdb_rest.models.payload_iov import load_statement
 from cdb_rest.rules.errors import RevisionPrunedError
 
@@ -64,6 +58,12 @@ def of_payload_type(changes: QuerySet[GlobalTagChange], payload_type: str) -> Qu
     members = PayloadListMembership.objects.filter(payload_type=payload_type, tag_id=OuterRef("tag_id"))
     number = OuterRef("number")
     return changes.filter(Exists(members.filter(Q(added_in=number) | Q(removed_in=number) | Exists(versions))))
+
+
+def newest_revision(global_tag: str) -> int:
+    """The newest revision in the change log of a tag, also of a deleted one; 0 if there is none."""
+    changes = GlobalTagChange.objects.filter(global_tag=global_tag).order_by("-revision")
+    return changes.values_list("revision", flat=True).first() or 0
 
 
 def previous_change(change: GlobalTagChange) -> GlobalTagChange | None:

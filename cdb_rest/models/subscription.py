@@ -38,3 +38,8 @@ class Subscription(models.Model):
 
     def __str__(self) -> str:
         return f"subscription {self.id}"
+
+    @property
+    def state(self) -> str:
+        """Whether it is working, failing or stopped."""
+        return "stopped" if self.stopped else "failing" if self.failures else "working"

@@ -15,8 +15,7 @@ from cdb_rest.access import rules
 from cdb_rest.models import ChangeRequest, GlobalTagChange, RequestState
 from cdb_rest.notices.webhooks import DeliveryError
 from cdb_rest.rules.access import Principal
-from cdb_rest.rules.errors import CdbError
-from cdb_rest.writes.requests import require_decider
+from cdb_rest.writes.requests import may_decide
 
 TRY_LOCK = named_sql.load("try_lock_mail")
 # There is no mail about older requests: mail may have been switched on later.
@@ -73,8 +72,5 @@ def _send_about(request: ChangeRequest) -> None:
 
 def _may_decide(user: User, request: ChangeRequest) -> bool:
     permissions = rules.current().of_user(user.username, [group.name for group in user.groups.all()])
-    try:
-        require_decider(request, Principal(user.username, "session", permissions, may_everything=user.is_superuser))
-    except CdbError:
-        return False
-    return True
+    principal = Principal(user.username, "session", permissions, may_everything=user.is_superuser)
+    return may_decide(request, principal)

@@ -3,12 +3,7 @@
 from enum import Enum, StrEnum
 
 from cdb_rest.rules.access import Role
-from cdb_rest.rules.errors import (
-    StatusChangeRefusedError,
-    TagFrozenError,
-    TagLockedError,
-    invalid_field,
-)
+from cdb_rest.rules.errors import StatusChangeRefusedError, TagFrozenError, TagLockedError, invalid_field
 
 
 class Status(StrEnum):

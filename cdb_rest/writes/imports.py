@@ -10,12 +10,7 @@ from cdb_rest.analysis.contents import ListVersion
 from cdb_rest.models import ChangeAction, GlobalTag, PayloadList, PayloadType
 from cdb_rest.models.payload_list import PRESENT
 from cdb_rest.rules.access import BY_THE_SYSTEM, Origin
-from cdb_rest.rules.errors import (
-    GlobalTagNotFoundError,
-    InvalidInputError,
-    PayloadTypeNotFoundError,
-    quoted,
-)
+from cdb_rest.rules.errors import GlobalTagNotFoundError, InvalidInputError, PayloadTypeNotFoundError, quoted
 from cdb_rest.rules.iov_rows import FAULTS_NAMED, IOVRow, refused_lines
 from cdb_rest.rules.moment import Interval, Moment
 from cdb_rest.rules.names import NAME_LENGTH

@@ -6,12 +6,12 @@ from typing import Any
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Max
 from django.utils import timezone
 
 from cdb_rest import named_sql
 from cdb_rest.analysis.contents import interval_between
 from cdb_rest.analysis.difference import Comparison, spans, summary_of
+from cdb_rest.history.changes import newest_revision
 from cdb_rest.models import (
     ChangeRequest,
     GlobalTag,
@@ -23,6 +23,7 @@ from cdb_rest.models import (
 )
 from cdb_rest.rules.access import BY_THE_SYSTEM, All, Origin, Principal
 from cdb_rest.rules.errors import (
+    AuthenticationRequiredError,
     NotPermittedError,
     OverlapError,
     RequestClosedError,
@@ -181,14 +182,14 @@ def accept_request(
         accepts = tag.accepts_requests
         if is_protected(tag.status.name) and not accepts:
             advice = " Unlock the tag first, or let requests change it (its limit accepts_requests)."
-    before = _revision(request.global_tag)
+    before = newest_revision(request.global_tag)
     by = replace(origin, comment=request.reason, request=request.id, requested_by=request.requester)
     try:
         result = proposal.apply(by, confirmed=confirmed, opens=accepts)
     except (OverlapError, TagLockedError) as error:
         error.args = (f"{error}{advice}",)
         raise
-    after = _revision(request.global_tag)
+    after = newest_revision(request.global_tag)
     _close(request, RequestState.ACCEPTED, origin, after if after != before else None)
     return Acceptance(request, result)
 
@@ -199,13 +200,6 @@ def check_same(request: ChangeRequest, tag: GlobalTag | None) -> None:
         raise TagChangedError(
             f"Request {request.id} is for an earlier global tag {tag.name}, which was deleted; this one was made later."
         )
-
-
-def _revision(global_tag: str) -> int | None:
-    newest: int | None = GlobalTagChange.objects.filter(global_tag=global_tag).aggregate(Max("revision"))[
-        "revision__max"
-    ]
-    return newest
 
 
 @write
@@ -260,6 +254,15 @@ def require_decider(request: ChangeRequest, principal: Principal) -> None:
     status = tag.status.name if tag is not None and is_of_contributors else Status.LOCKED
     for payload_type in [item["payload_type"] for item in request.effect] or [None]:
         principal.require(role_for(Action.ADD_IOV, status), request.global_tag, payload_type)
+
+
+def may_decide(request: ChangeRequest, principal: Principal) -> bool:
+    """Whether `require_decider` raises no error."""
+    try:
+        require_decider(request, principal)
+    except (AuthenticationRequiredError, NotPermittedError):
+        return False
+    return True
 
 
 def _lock(number: int) -> ChangeRequest:

@@ -161,9 +161,8 @@ def tokens(request: HttpRequest) -> HttpResponse:
     def store() -> str | None:
         actor = require_administrator(request).name
         if request.POST.get("action") == "revoke":
-            return (
-                f"?{urlencode({'revoked': service.revoke_token(actor=actor, name=request.POST.get('name', '')).name})}"
-            )
+            revoked = service.revoke_token(actor=actor, name=request.POST.get("name", ""))
+            return f"?{urlencode({'revoked': revoked.name})}"
         values["form"] = given = {field: request.POST.get(field, "").strip() for field in form}
         if given["days"] not in LIFETIMES:
             raise invalid_field("days", f"days must be one of 30, 90, 365 or nothing (got {given['days']}).")

@@ -22,15 +22,7 @@ from cdb_rest.writes.undoing import INSTEAD, undo_change
 from cdb_web import inputs
 from cdb_web.net_effect import net_effect
 from cdb_web.page import form_page, is_known, may, page, show, show_query
-from cdb_web.writes import (
-    Steps,
-    WriteService,
-    check_confirmed,
-    find_tag,
-    is_proposal,
-    preview_and_store,
-    proposing,
-)
+from cdb_web.writes import Steps, WriteService, check_confirmed, find_tag, is_proposal, preview_and_store, proposing
 
 PAGE_SIZE = 50
 FILTERS = ("action", "payload_type", "actor", "since", "until", "search")

@@ -2,7 +2,6 @@
 
 import re
 
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.feedgenerator import Atom1Feed
@@ -20,18 +19,11 @@ NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @page
-def tag_feed(request: HttpRequest, name: str) -> HttpResponse:
-    """The newest changes of a tag."""
-    return _respond(request, f"Changes of {name}", reverse("web:history", args=[name]), changes_of(name))
-
-
-@page
-def feed(request: HttpRequest) -> HttpResponse:
-    """The newest changes of all tags."""
-    return _respond(request, "Changes of all global tags", reverse("web:log"), ALL_CHANGES.all())
-
-
-def _respond(request: HttpRequest, title: str, path: str, changes: QuerySet[GlobalTagChange]) -> HttpResponse:
+def feed(request: HttpRequest, name: str | None = None) -> HttpResponse:
+    """The newest changes of a tag, or of all tags."""
+    title, path, changes = "Changes of all global tags", reverse("web:log"), ALL_CHANGES.all()
+    if name is not None:
+        title, path, changes = f"Changes of {name}", reverse("web:history", args=[name]), changes_of(name)
     found = list(changes[:ENTRIES])
     # A change is never changed, and no other one ever has its revision.
     etag = f'"{digest_of("atom", request.build_absolute_uri(), [(one.global_tag, one.revision) for one in found])}"'

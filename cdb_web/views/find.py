@@ -2,11 +2,13 @@
 
 from typing import Any
 
-from django.db.models import Case, Count, Max, Q, QuerySet, When
+from django.db.models import Case, Count, Max, QuerySet, When
 from django.http import HttpRequest, HttpResponse
 
 from cdb_rest import named_sql
 from cdb_rest.analysis.uses import escaped
+from cdb_rest.api.global_tags import GLOBAL_TAGS
+from cdb_rest.api.payload_types import PAYLOAD_TYPES
 from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadType
 from cdb_web import inputs
@@ -27,12 +29,11 @@ def find(request: HttpRequest) -> HttpResponse:
     text = inputs.text(request.GET, "q")
     values: dict[str, Any] = {"find": text, "max_shown": MAX_SHOWN, "may_have_files": len(text) >= MIN_LENGTH}
     if text:
-        described = Q(name__icontains=text) | Q(description__icontains=text)
-        tags = GlobalTag.objects.filter(described | Q(author__icontains=text)).select_related("status")
-        changes = GlobalTagChange.objects.order_by("-number")
+        words, changes = {"search": text}, GlobalTagChange.objects.order_by("-number")
+        tags = GLOBAL_TAGS.select(words, GlobalTag.objects.select_related("status"))
         values |= {
             "tags": _first(tags, text, "-updated"),
-            "types": _first(PayloadType.objects.filter(described), text, "name"),
+            "types": _first(PAYLOAD_TYPES.select(words, PayloadType.objects.all()), text, "name"),
             "people": _people(text),
             "comments": changes.filter(comment__icontains=text)[: MAX_SHOWN + 1],
         }

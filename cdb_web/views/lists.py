@@ -9,11 +9,7 @@ from django.urls import reverse
 from cdb_rest.analysis.uses import Payload, uses
 from cdb_rest.models import ListedPayloadIOV, PayloadIOV, PayloadList, PayloadType
 from cdb_rest.rules.access import Role
-from cdb_rest.rules.errors import (
-    PayloadIOVNotFoundError,
-    PayloadListNotFoundError,
-    quoted,
-)
+from cdb_rest.rules.errors import PayloadIOVNotFoundError, PayloadListNotFoundError, quoted
 from cdb_rest.rules.moment import END_OF_TIME, EVERYTHING
 from cdb_rest.rules.status import Status
 from cdb_rest.writes.clearing import clear_interval

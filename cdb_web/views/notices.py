@@ -51,7 +51,7 @@ def subscriptions(request: HttpRequest) -> HttpResponse:
         if "delete" in request.GET:
             values["deleting"] = _find(parse_number("delete", request.GET["delete"]))
         # They are read after the form was stored.
-        values["subscriptions"] = lambda: [(one, _state(one), _lag(one)) for one in Subscription.objects.order_by("id")]
+        values["subscriptions"] = lambda: [(one, _lag(one)) for one in Subscription.objects.order_by("id")]
     response = store_or_show(request, "subscriptions.html", values, store)
     response["Cache-Control"] = "no-store"
     return response
@@ -59,12 +59,6 @@ def subscriptions(request: HttpRequest) -> HttpResponse:
 
 def _find(number: int) -> Subscription:
     return existing(Subscription.objects.filter(id=number).first(), SubscriptionNotFoundError(number))
-
-
-def _state(subscription: Subscription) -> str:
-    if subscription.stopped:
-        return "stopped"
-    return "failing" if subscription.failures else "working"
 
 
 def _lag(subscription: Subscription) -> int:

@@ -32,8 +32,8 @@ from cdb_rest.writes.requests import (
     check_same,
     comment_request,
     effect_document,
+    may_decide,
     reject_request,
-    require_decider,
     withdraw_request,
 )
 from cdb_rest.writes.transactions import write as write_service
@@ -112,12 +112,9 @@ def _values(request: HttpRequest, item: ChangeRequest) -> dict[str, Any]:
         "tag": GlobalTag.objects.select_related("status").filter(name=name).first(),
         "is_mine": is_known(request) and principal.identity == item.requester,
         "may_preview": is_known(request) or may(request, Role.CONTRIBUTOR, name),
-        "may_reject": False,
+        "may_reject": may_decide(item, principal),
         "changes": changes[:MAX_CHANGES] if item.state == RequestState.OPEN else [],
     }
-    with suppress(AuthenticationRequiredError, NotPermittedError):
-        require_decider(item, principal)
-        values["may_reject"] = True
     # Settings may refuse now what they accepted then.
     with suppress(CdbError):
         if item.kind == RequestKind.IMPORT:

@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from django.core.paginator import Paginator
-from django.db.models import Max, Min, Q, QuerySet
+from django.db.models import Max, Min, QuerySet
 from django.http import HttpRequest, HttpResponse
 
 from cdb_rest import named_sql
 from cdb_rest.analysis.contents import ListVersion, read_contents
+from cdb_rest.api.global_tags import GLOBAL_TAGS
 from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.exports.export import Selection, find_source
 from cdb_rest.history.contents import find_past
@@ -96,11 +97,8 @@ def tags(request: HttpRequest) -> HttpResponse:
     if column not in COLUMNS:
         sort, column = "-updated", "updated"
     field = "status__name" if column == "status" else column
-    found = GlobalTag.objects.select_related("status").order_by("-" * sort.startswith("-") + field, "id")
-    if text:
-        found = found.filter(Q(name__icontains=text) | Q(author__icontains=text) | Q(description__icontains=text))
-    if status:
-        found = found.filter(status__name=status)
+    rows = GlobalTag.objects.select_related("status").order_by("-" * sort.startswith("-") + field, "id")
+    found = GLOBAL_TAGS.select({"search": text, "status": status}, rows)
     values = {
         "q": text,
         "status": status,
@@ -196,11 +194,6 @@ def _list(query: Mapping[str, str], name: str, payload_type: str) -> dict[str, o
 
 def _page_start(rows_list: ListVersion, before: Moment) -> Moment:
     """The start of the last page of rows that start before a moment."""
-    parameters = {
-        "list": rows_list.id,
-        "version": rows_list.rows_version,
-        "before": before.combined,
-        "size": IOVS_PER_PAGE,
-    }
-    [(start,)] = fetch_all(PAGE_START, parameters)
+    place = {"list": rows_list.id, "version": rows_list.rows_version, "before": before.combined}
+    [(start,)] = fetch_all(PAGE_START, place | {"size": IOVS_PER_PAGE})
     return EVERYTHING.start if start is None else Moment.from_combined(start)

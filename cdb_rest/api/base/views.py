@@ -15,11 +15,7 @@ from cdb_rest.api.base.conversion import Shape
 from cdb_rest.http import hot_reads
 from cdb_rest.http.caching import not_modified
 from cdb_rest.http.security import SAFE_METHODS
-from cdb_rest.parsing.fields import (
-    Input,
-    check_optional_body,
-    plain_errors,
-)
+from cdb_rest.parsing.fields import Input, check_optional_body, plain_errors
 from cdb_rest.parsing.parameters import refused_names, unknown_names
 from cdb_rest.routes import Hot
 from cdb_rest.rules.errors import TooManyRowsError, UnknownParameterError
