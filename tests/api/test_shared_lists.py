@@ -111,6 +111,7 @@ REQUESTS = {
     **{view_of(route).__name__: [f"?{MOMENT}", f"?{MOMENT}&strict=1"] for route in STRATEGY_ROUTES},
     # They take no tag and no list, and an IOV is a stored row, which is in one list.
     "GlobalTagStatusListView": [],
+    "ChangeFeedView": [],
     "ChangeRequestListView": [],
     "ChangeRequestView": [],
     "PayloadTypeListView": [],
