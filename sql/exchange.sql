@@ -102,6 +102,14 @@ WHERE payload_type COLLATE "C" = %(payload_type)s
 ORDER BY major_iov DESC, minor_iov DESC
 
 
+-- name: import_in_order
+-- The rows of one payload type in the import file as they follow one another there. Parameters: payload_type text.
+SELECT line, payload_url, checksum, size, extra, major_iov, minor_iov, major_iov_end, minor_iov_end, has_end, is_open
+FROM cdb_import
+WHERE payload_type COLLATE "C" = %(payload_type)s
+ORDER BY line
+
+
 -- name: import_filled
 -- The rows of one payload type in the import file as those of `effect_rows`, each with its number, by start, for a list that has no other
 -- rows. Parameters: payload_type text.

@@ -20,6 +20,7 @@ COPY = named_sql.load("copy_import")
 INDEX = named_sql.load("index_import")
 SORTED = named_sql.load("import_sorted")
 NEWEST_FIRST = named_sql.load("import_newest_first")
+IN_ORDER = named_sql.load("import_in_order")
 INTO_EMPTY_LIST = named_sql.load("import_into_empty_list")
 ESCAPES = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
 
@@ -89,11 +90,19 @@ def _line(row: IOVRow) -> str:
     )
 
 
-def read_types() -> tuple[dict[str, TypeRows], list[tuple[int, str]]]:
-    """The payload types of the file in byte order, and the number and the fault of the first rows that violate a set."""
+def read_types(faults: list[tuple[int, str]] | None) -> dict[str, TypeRows]:
+    """The payload types of the file in byte order. The number and the fault of rows that violate a set are added to `faults`.
+
+    None as `faults`: the rows need not be a set.
+    """
     types: dict[str, TypeRows] = {}
-    faults = list(islice(faults_of_set(_noted(_members(), types), "line"), FAULTS_NAMED))
-    return types, faults
+    members = _noted(_members(), types)
+    if faults is None:
+        for _ in members:
+            pass
+    else:
+        faults += islice(faults_of_set(members, "line"), FAULTS_NAMED)
+    return types
 
 
 def _noted(members: Iterator[Member], types: dict[str, TypeRows]) -> Iterator[Member]:
@@ -119,13 +128,13 @@ def _members() -> Iterator[Member]:
                 yield Member(payload_type, line, interval, has_end)
 
 
-def read_rows(payload_type: str, size: int) -> Iterator[list[dict[str, Any]]]:
-    """The rows of a payload type in batches of up to `size`, by descending start.
+def read_rows(payload_type: str, size: int, *, in_order: bool) -> Iterator[list[dict[str, Any]]]:
+    """The rows of a payload type in batches of up to `size`, by descending start or `in_order` of the file.
 
     Each row has its `line`, the columns of `PayloadIOV` without the payload list, `has_end` and `is_open`.
     """
     with connection.chunked_cursor() as cursor:
-        cursor.execute(NEWEST_FIRST, {"payload_type": payload_type})
+        cursor.execute(IN_ORDER if in_order else NEWEST_FIRST, {"payload_type": payload_type})
         while rows := cursor.fetchmany(size):
             names = [column.name for column in cursor.description]
             yield [dict(zip(names, row, strict=True)) for row in rows]

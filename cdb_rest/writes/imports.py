@@ -39,10 +39,12 @@ class ImportOptions:
     """How the rows of a file are placed.
 
     - `creates`: a tag and payload types that do not exist are created.
+    - `in_order`: the rows are applied one after the other by the interval rule, instead of as a set.
     - `hides_later`: a row that the file calls open hides all later IOVs of its list that are not in the file.
     """
 
     creates: bool = False
+    in_order: bool = False
     hides_later: bool = False
 
 
@@ -73,7 +75,7 @@ def import_payload_iovs(
     `read` returns the rows, and is called again if `write` retries the import. Missing payload lists are created. Other writers
     of the tag wait until the import ends.
 
-    The rows are a set: two rows of a type must not have the same start, nor may a row start
+    The rows are a set, unless they are applied `in_order`: two rows of a type must not have the same start, nor may a row start
     before the end of another one. A row without an end is valid up to the next start in the file or in its list. A row whose
     payload is valid in its whole interval already changes nothing. Otherwise a row replaces a stored one with the same start.
 
@@ -90,7 +92,8 @@ def import_payload_iovs(
     result = ImportResult()
     tag = _lock_or_create_tag(global_tag, options, origin, result)
     import_file.load(read())
-    found, faults = import_file.read_types()
+    faults: list[tuple[int, str]] = []
+    found = import_file.read_types(None if options.in_order else faults)
     if faults:
         raise refused_lines([(number, InvalidInputError(text)) for number, text in faults])
     if not found:
@@ -144,7 +147,7 @@ def _import_type(
     for placed, held in _insert(tag, payload_list, payload_type, rows, total, options, changes):
         unchanged += held
         report(placed)
-    last = rows.last_end if options.hides_later else rows.last
+    last = rows.last_end if options.in_order or options.hides_later else rows.last
     return Affected(
         payload_type,
         None if is_new else before,
@@ -232,6 +235,8 @@ def _insert(
 ) -> Iterator[tuple[int, int]]:
     """Insert the rows of a type, in batches. Yields the size of each batch, and how many of its rows change nothing."""
     is_large = total > ROWS_AT_ONCE
+    if options.in_order and is_large:
+        raise InvalidInputError(f"A file whose rows are applied in order has at most {ROWS_AT_ONCE:,} rows.")
     if _is_filled(tag, payload_list, total):
         unshare([payload_list])
         # There are no rows to cut, so one statement is enough.
@@ -261,24 +266,25 @@ class _Batches:
     def plans(self, *, protecting: bool) -> Iterator[tuple[Plan, list[Placement]]]:
         """The plan of each batch. Raises the error of the rejected rows."""
         following: Placement | None = None
-        for rows in import_file.read_rows(self.payload_type, ROWS_AT_ONCE):
+        for rows in import_file.read_rows(self.payload_type, ROWS_AT_ONCE, in_order=self.options.in_order):
             placements = []
             if following is not None:
                 # Otherwise all batches would stay in the memory.
                 following.following = None
             for row in rows:
-                following = self._placement(row, following)
-                placements.append(following)
+                placement = self._placement(row, None if self.options.in_order else following)
+                placements.append(placement)
+                following = placement
             plan = Plan(placements, protecting=protecting, word="line")
             if plan.refusals:
                 raise refused_lines(plan.refusals)
             yield plan, placements
 
     def _placement(self, row: dict[str, Any], following: Placement | None) -> Placement:
-        """The placement of a row; `following` is that of the row with the next start, None for the last one."""
+        """The placement of a row; `following` is that of the row with the next start, None for the last one and without a set."""
         number, has_end, is_open = row.pop("line"), row.pop("has_end"), row.pop("is_open")
         iov = new_iov(row)
-        if is_open and self.options.hides_later:
+        if is_open and (self.options.hides_later or self.options.in_order):
             has_end = True
             if following is not None:
                 set_interval(iov, Interval(Moment(iov.major_iov, iov.minor_iov), following.interval.start))

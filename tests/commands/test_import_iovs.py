@@ -96,6 +96,11 @@ def test_a_file_is_placed_in_the_same_way_everywhere(stored, way, case):
     assert way(content, *arguments) == expected
 
 
+def test_rows_in_order_replace_parts_of_earlier_ones(tag):
+    run(rows("a,1,9", "b,3,4"), "--in-order")
+    assert valid() == "a1-3 b3-4 a4-9"
+
+
 @pytest.mark.parametrize("status", ["locked", "frozen"])
 def test_a_protected_tag_takes_the_same_file_again_and_nothing_else(stored, api, status):
     stored("a1-O b5-6")

@@ -6,6 +6,7 @@ Another transaction holds a copy at a point in the source or in the target, so t
 import contextlib
 import os
 import signal
+import threading
 import uuid
 from datetime import datetime
 
@@ -265,15 +266,24 @@ def adopted(world):
         yield service
 
 
-def test_an_update_brings_the_changes_of_the_source(world, adopted):
-    client, database = CppClient(adopted.port), adopted.environment["DATABASE_URL"]
+def test_changes_of_the_source_arrive_while_a_client_looks_up(world, adopted):
+    client, lines = CppClient(adopted.port), []
     client.insert_payload("tag_2", "Type0", "here", (0, 5), (0, 10))
-    change = "UPDATE \"PayloadIOV\" SET payload_url = 'new' WHERE id IN (%s, %s)"
-    execute(world.source, change, first_of(1), first_of(2))
-    assert client.payloads("tag_1", 0, 5)["Type1"][0] == "file_0"
-    said = ended(world.adopt(database, "--update"), 1)
-    assert "Changed: tag_1\n" in said and "Left alone: tag_2: it was changed here since its last adoption\n" in said
-    assert client.payloads("tag_1", 0, 5)["Type1"][0] == "new"
+    watching = world.adopt(adopted.environment["DATABASE_URL"], "--update", "--watch", "1s")
+    try:
+        threading.Thread(target=lambda: lines.extend(watching.stdout), daemon=True).start()
+        wait_until(lambda: "Left alone: tag_2: it was changed here since its last adoption\n" in lines)
+        # Both databases end the sessions.
+        for session in execute(world.source, SESSIONS):
+            execute(world.source, "SELECT pg_terminate_backend(%s)", *session)
+        change = "UPDATE \"PayloadIOV\" SET payload_url = 'new' WHERE id IN (%s, %s)"
+        execute(world.source, change, first_of(1), first_of(2))
+        wait_until(lambda: client.payloads("tag_1", 0, 5)["Type1"][0] == "new")
+        wait_until(lambda: "Changed: tag_1\n" in lines)
+    finally:
+        watching.terminate()
+    assert watching.wait(60) == 143
+    assert all(line.startswith("{") or line.endswith("; it is tried again in 1 s\n") for line in watching.stderr)
     change = client.get("global-tags/tag_1/changes?order=desc")["results"][0]
     assert (change["action"], change["actor"]) == ("adopt", "adopt")
     assert client.payloads("tag_2", 0, 5) == {"Type0": ("here", 0, 5), "Type1": ("file_0", 0, 0)}

@@ -1,13 +1,14 @@
 """manage.py adopt"""
 
 import json
+import time
 from argparse import BooleanOptionalAction
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
-from django.db import connection
+from django.db import InterfaceError, OperationalError, connection
 from tqdm import tqdm
 
 from cdb_rest import named_sql
@@ -17,17 +18,18 @@ from cdb_rest.adopt.copying import Copy, begin, is_empty, merged, refresh_statis
 from cdb_rest.adopt.decisions import CHOICES, Decisions, read_decisions
 from cdb_rest.adopt.report import MEANINGS, Report
 from cdb_rest.adopt.reporting import make_report
-from cdb_rest.adopt.source import Source, read_url
-from cdb_rest.adopt.updating import copy_tags, update
+from cdb_rest.adopt.source import Source, SourceError, read_url
+from cdb_rest.adopt.updating import Updated, copy_tags, update
 from cdb_rest.adopt.verifying import Verification, verify, verify_against
 from cdb_rest.management.command import ServiceCommand
 from cdb_rest.management.interruption import interruptible
 from cdb_rest.management.quantities import AT_LEAST_ONE, IN_SECONDS
 from cdb_rest.models import Adoption, GlobalTag
-from cdb_rest.rules.errors import InvalidInputError, quoted
+from cdb_rest.rules.errors import DatabaseUnavailableError, InvalidInputError, quoted
 
 LINES_SHOWN = 40
 LOCK = named_sql.load("lock_adoption")
+UNAVAILABLE = (SourceError, DatabaseUnavailableError, OperationalError, InterfaceError)
 
 
 class Command(ServiceCommand):
@@ -61,6 +63,9 @@ class Command(ServiceCommand):
             default=1800,
             help="time limit of each statement in the source (default: 30min)",
             **IN_SECONDS | {"brief": True},
+        )
+        parser.add_argument(
+            "--watch", help="repeat --update after this time, until it is stopped", **IN_SECONDS | {"brief": True}
         )
         parser.add_argument(
             "--overwrite",
@@ -128,11 +133,11 @@ class Command(ServiceCommand):
         except NotNopayloaddbError as error:
             raise CommandError(str(error), returncode=2) from error
         try:
-            with interruptible(lambda: opened.connection):
+            with interruptible(lambda: opened.connection) as check:
                 if options["copy"]:
                     self._copy(opened, decisions, options["only"])
                 elif options["update"]:
-                    self._update(opened, decisions, options)
+                    self._update(opened, decisions, options, check)
                 elif options["verify"]:
                     self._verify(opened, options)
                 else:
@@ -197,19 +202,45 @@ class Command(ServiceCommand):
             refresh_statistics()
         self.stdout.write(f"Copied {len(copied):,} global tags; --verify compares all answers.")
 
-    def _update(self, source: Source, decisions: Decisions, options: dict[str, Any]) -> None:
+    def _update(self, source: Source, decisions: Decisions, options: dict[str, Any], check: Callable[[], None]) -> None:
         _lock()
+        watch = options["watch"]
         _check_only(_adoption(source), [*options["only"], *options["overwrite"]])
         adoption = begin(source, decisions)
-        with tqdm(unit="IOV", unit_scale=True, desc="update", disable=None, leave=False) as bar:
-            decided = Decisions.from_json(adoption.decisions)
-            copy = Copy(source, adoption, decided, _shown_by(bar), options["overwrite"])
-            found = update(copy, options["only"])
-        for verb, names in (("Added", found.added), ("Changed", found.changed), ("Deleted", found.deleted)):
-            if names:
-                self.stdout.write(f"{verb}: {', '.join(names)}")
-        for name, reason in found.conflicts.items():
-            self.stdout.write(f"Left alone: {name}: {reason}")
+        decisions = Decisions.from_json(adoption.decisions)
+        told: dict[str, str] = {}
+        while True:
+            try:
+                _lock()
+                with tqdm(unit="IOV", unit_scale=True, desc="update", disable=None, leave=False) as bar:
+                    found = update(
+                        Copy(source, adoption, decisions, _shown_by(bar), options["overwrite"]), options["only"]
+                    )
+                # Later changes here are conflicts again.
+                options["overwrite"] = []
+            except UNAVAILABLE as error:
+                check()
+                if watch is None:
+                    raise
+                self.stderr.write(f"{' '.join(str(error).split())}; it is tried again in {watch:.0f} s")
+                # If it is broken, the next statement connects again, without the lock.
+                connection.close()
+                found = Updated()
+            for verb, names in (("Added", found.added), ("Changed", found.changed), ("Deleted", found.deleted)):
+                if names:
+                    self.stdout.write(f"{verb}: {', '.join(names)}")
+            for name, reason in found.conflicts.items():
+                if told.get(name) != reason:
+                    self.stdout.write(f"Left alone: {name}: {reason}")
+            told = found.conflicts
+            # With --watch, a log that is a file or a pipe gets the lines now.
+            self.stdout.flush()
+            if watch is None:
+                break
+            until = time.monotonic() + watch
+            while time.monotonic() < until:
+                check()
+                time.sleep(min(0.2, watch))
         if found.conflicts:
             raise CommandError(f"global tags that were left alone: {len(found.conflicts)}")
         if not found:
@@ -275,7 +306,7 @@ def _shown_by(bar: "tqdm[Any]") -> Callable[[str, int], None]:
 
 
 # Options that only some modes have, by the name of their value.
-OPTIONS_OF = {"report": {"json", "html", "draft"}, "update": {"overwrite"}, "verify": {"against"}}
+OPTIONS_OF = {"report": {"json", "html", "draft"}, "update": {"watch", "overwrite"}, "verify": {"against"}}
 
 
 def _check_options(options: dict[str, Any]) -> None:

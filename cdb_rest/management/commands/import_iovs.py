@@ -54,6 +54,11 @@ class Command(ServiceCommand):
             "--create", action="store_true", help="create the tag, unlocked, and payload types, if they do not exist"
         )
         parser.add_argument(
+            "--in-order",
+            action="store_true",
+            help="apply the rows one after the other by the interval rule, so that later rows replace parts of earlier ones",
+        )
+        parser.add_argument(
             "--open-hides-later",
             action="store_true",
             help="an end that the file calls open, or 9223372036854775807, hides all later IOVs that are not in the file",
@@ -81,7 +86,7 @@ class Command(ServiceCommand):
                     source,
                     global_tag,
                     how,
-                    options=ImportOptions(options["create"], options["open_hides_later"]),
+                    options=ImportOptions(options["create"], options["in_order"], options["open_hides_later"]),
                     confirmed=dry_run or options["confirm"],
                     dry_run=dry_run,
                     origin=Origin(by_account("import_iovs"), comment),
