@@ -112,6 +112,10 @@ def tabs(browser, address):
     assert faults == []
 
 
+# Whether a canvas has pixels that are not blank.
+DRAWN = "canvas => canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.some(byte => byte)"
+
+
 def check_accessible(page):
     """The page that is shown has no fault that axe finds."""
     found = Axe().run(page)
