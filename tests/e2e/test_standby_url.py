@@ -76,30 +76,6 @@ def test_a_standby_is_no_database_of_the_service(pair, fresh):
     assert all(ask(service, "GET", f"/api/cdb_rest/{path}")[0] == 200 for path in READS)
 
 
-def test_a_url_of_several_hosts_follows_the_primary(pair, fresh):
-    service = fresh(DATABASE_URL=pair.url, CDB_WORKERS="2").start()
-    make_tag(service)
-    assert service.manage("backup", str(service.data / "before")).returncode == 0
-    pair.second.wait_until_caught_up()
-    pair.switch_over()
-    assert becomes_true(lambda: write(service, 1)[0] == 200, WITHIN_SECONDS)
-    for path in (*READS, NEW) * 5:
-        assert becomes_true(lambda path=path: JobClient(service.port).call("GET", path)[0] == 200, WITHIN_SECONDS)
-    assert ask(service, "GET", "/health/ready")[0] == 200
-    assert service.manage("check_history").returncode == 0
-    after = service.data / "after"
-    assert service.manage("backup", str(after)).returncode == 0
-    assert service.stop() == 0
-    run = service.manage("restore", str(after), "--replace")
-    assert run.returncode == 0, run.stderr
-    service.start()
-    assert len(JobClient(service.port).get("globalTag/new")["payload_lists"][0]["payload_iov"]) == 2
-    pair.second.kill()
-    refused = fresh("none", DATABASE_URL=pair.url).manage("check_history")
-    [line] = refused.stderr.splitlines()
-    assert refused.returncode == 1 and all(f"{sockets}:5432" in line for sockets in pair.sockets)
-
-
 def test_sessions_on_a_server_that_became_read_only_neither_fail_nor_read_old_data(pair, fresh):
     single = fresh("single", DATABASE_URL=pair.first.url).start()
     several = fresh("several", DATABASE_URL=pair.url, CDB_WORKERS="2").start()
