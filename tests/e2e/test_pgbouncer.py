@@ -17,7 +17,6 @@ from loadtests.harness import Database
 from loadtests.service import becomes_true
 from tests.e2e.clients import ask
 from tests.e2e.faults import LOOKUP
-from tests.e2e.pair import ServerPair
 from tests.e2e.service import JobClient, free_port
 from tests.programs import find, needs
 
@@ -113,12 +112,9 @@ def test_statements_have_the_time_limits_that_the_service_asks_for(pooler):
         assert cursor.fetchone() == tuple(f"{timeouts[f'CDB_{name}_TIMEOUT_SECONDS']}s" for name in ("LOOKUP", "LOCK"))
 
 
-def test_sessions_of_the_service_never_read_from_a_former_primary(new_directory, fresh):
+def test_sessions_of_the_service_never_read_from_a_former_primary(pair, new_directory, fresh):
     """One PgBouncer connects to the former primary again; the other one knows two hosts, and finds which is the primary."""
-    directory = new_directory()
-    directory.chmod(0o711)
     with contextlib.ExitStack() as running:
-        pair = running.enter_context(ServerPair(directory).running())
         urls = [running.enter_context(pgbouncer(new_directory(), pair.sockets[:number])) for number in (1, 2)]
         stuck, following = services = [
             fresh(f"pooled{n}", DATABASE_URL=url, CDB_WORKERS="2").start() for n, url in enumerate(urls)

@@ -1,11 +1,8 @@
 """The service and its commands with URLs of a standby, of several servers, and of a server that is no longer the primary."""
 
-import pytest
-
 from loadtests.service import becomes_true
 from tests.e2e.clients import Browser, ask
 from tests.e2e.faults import LOOKUP
-from tests.e2e.pair import ServerPair
 from tests.e2e.service import JobClient
 
 WITHIN_SECONDS = 30
@@ -13,14 +10,6 @@ PASSWORD = "a pass phrase for a test"
 STANDBY = "the server is a standby"
 READS = (LOOKUP, "globalTags", "gtPayloadLists/tiny", "globalTag/tiny", "gt", "global-tags/tiny/changes?page=1")
 NEW = "payloadiovs/?gtName=new&majorIOV=0&minorIOV=0"
-
-
-@pytest.fixture
-def pair(new_directory):
-    directory = new_directory()
-    directory.chmod(0o711)
-    with ServerPair(directory).running() as servers:
-        yield servers
 
 
 def write(service, number):

@@ -57,8 +57,7 @@ def test_only_this_machine_is_shown_the_toolbar(debugging):
 
 def test_the_sql_panel_has_the_statement_of_the_lookup(debugging):
     ask(debugging, LOOKUP)
-    document = json.loads(ask(debugging, "/__debug__/history_refresh/?request_id=none&exclude_history=0")[2])
-    # The newest request comes first.
-    number = document["requests"][0]["id"]
+    document = json.loads(ask(debugging, "/__debug__/history_refresh/?request_id=none")[2])
+    number = next(one["id"] for one in document["requests"] if "/payloadiovs/" in one["content"])
     panel = json.loads(ask(debugging, f"/__debug__/render_panel/?request_id={number}&panel_id=SQLPanel")[2])["content"]
     assert "1 query" in panel and "cdb_answer(" in panel
