@@ -15,7 +15,7 @@ from cdb_rest.models import GlobalTag
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.moment import Mode, Moment
 from tests.builders import Builder, make_statuses
-from tests.histories.test_etags import clear
+from tests.histories.steps import clear
 from tests.lookup.compiling import FORMS, check, delete_compiled, insert, kinds, recompile, same_as_postgresql
 from tests.lookup.test_oracle import LISTS, MOMENTS, TYPE_NAMES, moments_of_interest
 from tests.profiles import examples
