@@ -61,15 +61,6 @@ def test_lookups_answer_as_they_did(api, tag):
     assert (change["payload_iovs_before"], change["payload_iovs_after"]) == (2, 1)
 
 
-@pytest.mark.parametrize("dry_run", [True, False])
-@pytest.mark.parametrize(("status", "code"), [("locked", "global_tag_locked"), ("frozen", "global_tag_frozen")])
-def test_a_protected_tag_is_not_reverted(api, changed, status, code, dry_run):
-    api.put(f"gt_change_status/tag/{status}").ok()
-    before = answers(api)
-    api.post(PATH, {"revision": changed, "dry_run": dry_run}).error(409, code)
-    assert answers(api) == before
-
-
 def test_unknown_and_unreadable_revisions(api, changed):
     api.post(PATH, {"revision": 99}).error(404, "revision_not_found")
     api.post("global-tags/unknown/revert", {"revision": 1}).error(404, "global_tag_not_found")

@@ -21,8 +21,9 @@ from tests.adopt.old_database import OldDatabase
 from tests.e2e.service import Service
 from tests.e2e.standby import Standby
 from tests.e2e.test_clients import CppClient
-from tests.e2e.test_commands import begin, wait_until
+from tests.e2e.test_commands import begin
 from tests.postgres import FAST
+from tests.waiting import wait_until
 
 PASSWORD = uuid.uuid4().hex
 TAGS, LISTS, ROWS = 10, 2, 1000

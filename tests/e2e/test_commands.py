@@ -3,7 +3,6 @@
 import signal
 import subprocess
 import sys
-import time
 
 import psycopg2
 import pytest
@@ -12,6 +11,7 @@ from cdb.embedded.server import EmbeddedPostgres
 from cdb.env import ROOT
 from tests.commands.test_import_iovs import HEADER
 from tests.e2e.service import JobClient, Service
+from tests.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -60,13 +60,6 @@ def value(connection, query):
         return cursor.fetchone()[0]
 
 
-def wait_until(condition):
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 SIZE = "SELECT pg_relation_size('\"PayloadIOV\"') / 4000000"
 READING = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'COPY cdb_import%' AND state = 'active'"
 IMPORT = ("import_iovs", "large.csv", "--global-tag", "new", "--create")
@@ -87,7 +80,7 @@ def test_an_interrupted_command_leaves_nothing_and_says_so_by_its_code(
     rows = "".join(f"Gain,{major:0200},,0,{major},0,{major + 1},0,\n" for major in range(150_000))
     (tmp_path / "large.csv").write_text(HEADER + rows)
     working = begin(running, *(word.replace("large.csv", f"{tmp_path}/large.csv") for word in command))
-    wait_until(lambda: value(connection, phase) > 0)
+    wait_until(lambda: value(connection, phase) > 0, pause=0.02)
     working.send_signal(number)
     out, err = working.communicate(timeout=30)
     assert (working.returncode, out, err) == (code, "", "")

@@ -6,7 +6,7 @@ import pytest
 
 from tests.e2e.clients import PREFIX, ask
 from tests.e2e.service import JobClient, Service
-from tests.e2e.test_metrics import eventually
+from tests.waiting import eventually
 
 LOOKUP = "payloadiovs/?gtName={}&majorIOV=9000000&minorIOV=0"
 TAGS = ["fresh", *(f"fresh{number}" for number in range(5))]

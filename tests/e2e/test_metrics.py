@@ -4,7 +4,7 @@ import http.client
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import psutil
@@ -14,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.e2e.clients import PREFIX
 from tests.e2e.faults import locked
 from tests.e2e.service import JobClient, Service
+from tests.waiting import eventually
 
 THREADS = 8
 LOOKUP, TAGS, TYPES = f"{PREFIX}payloadiovs", f"{PREFIX}globalTags", f"{PREFIX}pt"
@@ -114,14 +115,6 @@ def workers(service: Service, program: str) -> list[psutil.Process]:
     found = service.programs(program)
     pids = {process.pid for process in found}
     return [process for process in found if process.ppid() in pids]
-
-
-def eventually(look: Callable[[], object], expected: object, seconds: float = 30) -> None:
-    """Wait until what is looked at is as expected: an answer is counted a moment after its client has it."""
-    deadline = time.monotonic() + seconds
-    while (found := look()) != expected and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert found == expected, f"{found} instead of {expected}"
 
 
 FUNNEL = ("cdb_lookups_received_total", "cdb_lookups_started_total", "cdb_lookups_finished_total")

@@ -9,8 +9,8 @@ import time
 import psycopg2
 
 from tests.e2e.service import JobClient
-from tests.e2e.test_processes import wait_until
 from tests.receivers import Receiver
+from tests.waiting import wait_until
 
 TAGS = [f"notice-{number}" for number in range(3)]
 SUBSCRIBE = (

@@ -5,7 +5,6 @@ import itertools
 import os
 import re
 import subprocess
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import psycopg2
@@ -19,6 +18,7 @@ from tests.e2e.clients import ask
 from tests.e2e.faults import LOOKUP
 from tests.e2e.service import JobClient, free_port
 from tests.programs import find, needs
+from tests.waiting import is_open, wait_until
 
 pytestmark = needs("pgbouncer")
 
@@ -51,7 +51,8 @@ def pgbouncer(directory, sockets, connections=2):
         stderr=subprocess.DEVNULL,
     )
     try:
-        yield _when_it_responds(f"postgresql://cdb@127.0.0.1:{port}/cdb")
+        wait_until(lambda: is_open(port))
+        yield f"postgresql://cdb@127.0.0.1:{port}/cdb"
     finally:
         process.terminate()
         process.wait(10)
@@ -62,17 +63,6 @@ def pooler(service, new_directory):
     """The URL of a PgBouncer in front of the embedded server of `service`, with two connections to it."""
     with pgbouncer(new_directory(), [service.data / "postgres" / "socket"]) as url:
         yield url
-
-
-def _when_it_responds(url):
-    deadline = time.monotonic() + 20
-    while True:
-        try:
-            psycopg2.connect(url).close()
-            return url
-        except psycopg2.OperationalError:
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
 
 
 @pytest.fixture
