@@ -59,16 +59,13 @@ def write(kind, payload_type, url, start, length, back):
             "global_tag": "tag",
             "payload_type": payload_type,
             "payload_url": url,
-            "checksum": "",
-            "size": 1,
-            "extra": "1",
             "major_iov": start,
             "minor_iov": 0,
-            "major_iov_end": OPEN if kind != "insert" else end,
-            "minor_iov_end": OPEN if kind != "insert" else 0,
-            "since_only": kind == "append",
         }
-        insertion.insert_payloads(rows=[row])
+        ends = dict(
+            zip(("major_iov_end", "minor_iov_end"), (end, 0) if kind == "insert" else (OPEN, OPEN), strict=True)
+        )
+        insertion.insert_payloads(rows=[row | ends | {"size": 1, "extra": "1", "since_only": kind == "append"}])
 
 
 def answers(state):
