@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import re
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ import psutil
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from cdb.env import ROOT
 from tests.e2e.clients import PREFIX
 from tests.e2e.faults import locked
 from tests.e2e.service import JobClient, Service
@@ -173,3 +175,6 @@ def test_the_figures_of_tags_and_of_the_database_are_there(counting):
     assert metrics.sum("cdb_database_up") == 1
     assert metrics.sum("cdb_global_tags") == len(JobClient(counting.port).get("globalTags"))
     assert metrics.sum("cdb_global_tag_payload_iovs", global_tag="tiny") == 100
+    documented = set(re.findall(r"^\| `(cdb_\w+)` \|", (ROOT / "docs" / "monitoring.md").read_text(), re.MULTILINE))
+    exposed = {sample.name for sample in metrics.samples if sample.name.startswith("cdb_")}
+    assert {re.sub("_(bucket|sum|count)$", "", name) for name in exposed} <= documented
