@@ -117,6 +117,7 @@ class RequestRules(TagRules):
             assert change.status == self._last[tag.name]["status"]
             assert state is not None or change.status == tag.status.name
             played["accepted requests"] += 1
+            played["clearings"] += request.kind == "clear"
             played["accepted for locked tags"] += tag.status.name == "locked"
 
     def _outcome(self, tag, kind, document, facts, *, opens):
