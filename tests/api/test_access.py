@@ -195,21 +195,13 @@ def test_a_manager_of_some_payload_types_cannot_change_a_whole_tag(api, ids, log
     assert "all payload types" in detail
 
 
-@mark.parametrize(
-    "write",
-    [
-        "attach a list",
-        "insert",
-        "insert in bulk",
-        "import a file",
-        "attach an IOV",
-        "move an IOV to another tag",
-        "delete an IOV",
-        "accept rows",
-        "accept a clearing",
-        "reject rows",
-    ],
-)
+OF_A_TYPE = [
+    "attach a list", "insert", "insert in bulk", "import a file", "attach an IOV", "move an IOV to another tag",
+    "delete an IOV", "accept rows", "accept a clearing", "reject rows",
+]  # fmt: skip
+
+
+@mark.parametrize("write", OF_A_TYPE)
 def test_the_payload_type_must_match(api, ids, login, write):
     role, request = WRITES[write]
     headers = login(role, types="Noise")

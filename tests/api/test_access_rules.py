@@ -1,13 +1,9 @@
 """Access rules: which ones are valid, and when they take effect."""
 
-import time
-
 import pytest
-from django.contrib.auth.models import User
-from django.test import Client
 from pytest import mark, param
 
-from cdb_rest.access import memory, rules
+from cdb_rest.access import rules
 from cdb_rest.models import AccessChange, AccessRule
 from cdb_rest.writes import access
 from tests.api.helpers import PATTERN, grant
@@ -74,21 +70,3 @@ def test_whoami_explains_a_decision(api, login):
     assert mine["decision"]["is_permitted"] and mine["decision"]["rule"] == mine["permissions"][0]["rule"]
     assert api.get("whoami", Authorization="Bearer x").error(401, "invalid_token")
     api.get("whoami?role=king").error(400, "invalid_input")
-
-
-def test_many_wrong_passwords_are_refused_and_so_is_the_right_one_then(monkeypatch, settings):
-    # The usual hash of a password takes a third of a second.
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-    User.objects.create_superuser("other", password="the right one")
-    client = Client()
-
-    def log_in(password):
-        form = {"username": "other", "password": password}
-        return client.post("/admin/login/?next=/admin/", form).status_code
-
-    for _ in range(memory.LIMIT):
-        assert log_in("wrong") == 200
-    assert log_in("the right one") == 200
-    later = time.time() + memory.PERIOD_SECONDS + 1
-    monkeypatch.setattr("django.core.cache.backends.locmem.time.time", lambda: later)
-    assert log_in("the right one") == 302

@@ -48,6 +48,7 @@ FORMS = {
         "size": 1, "revision": 1,
     },
     "piov_attach": {"payload_list": "LIST", "piov_id": 1},
+    "global-tags/tag/revert": {"revision": 1, "dry_run": False, "comment": "why"},
     "requests": {"global_tag": "tag", "kind": "clone", "document": {"clone_of": "tag"}, "reason": "why"},
     "payload-iovs/insert": {
         "global_tag": "tag", "payload_type": "Gain", "payload_url": "u", "checksum": "c", "size": 1, "revision": 1,

@@ -13,6 +13,7 @@ from django.utils.http import http_date, parse_http_date
 
 from cdb_rest.models import GlobalTag
 from tests.api.helpers import LOOKUP, OF_THE_TAG, insert
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.django_db
 CACHEABLE = (*OF_THE_TAG, "globalTags")
@@ -137,11 +138,8 @@ def test_small_tables_have_an_etag_that_each_write_changes(api, tag, path, other
 
 def wait_for_time(api, path):
     """The path's time of last modification, once it is told."""
-    deadline = time.monotonic() + 5
-    while "Last-Modified" not in (answer := api.get(path)).headers:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    return answer.headers["Last-Modified"]
+    wait_until(lambda: "Last-Modified" in api.get(path).headers)
+    return api.get(path).headers["Last-Modified"]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -84,17 +84,13 @@ def test_a_write_that_changes_nothing_is_not_in_the_change_log(api, filled):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_log_is_paged_newest_first_and_searched(api, filled):
+def test_the_log_is_paged_newest_first(api, filled):
     page = api.get("global-tags/tag/changes").ok()
     assert [change["revision"] for change in page["results"]] == [3, 2, 1]
     assert (page["count"], page["page"], page["total_pages"]) == (3, 1, 1)
     assert [change["revision"] for change in api.get("global-tags/tag/changes?page=2&page_size=2").json["results"]] == [
         1
     ]
-    assert [change["action"] for change in api.get("global-tags/tag/changes?action=create").json["results"]] == [
-        "create"
-    ]
-    assert api.get("global-tags/tag/changes?actor=missing").json["results"] == []
     oldest = api.get("global-tags/tag/changes?order=asc").json["results"]
     assert [change["revision"] for change in oldest] == [1, 2, 3]
     unknown = api.get("global-tags/tag/changes?order=nonsense").json["results"]

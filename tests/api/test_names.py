@@ -132,21 +132,8 @@ def test_a_setting_names_another_pattern(api, settings, name, status):
 
 
 EXISTING = [
-    "p1#v2",
-    "p4?x",
-    "p3%41",
-    " x ",
-    "G\u0430in",
-    "a\u200bb",
-    "a\x85b",
-    "a b",
-    "é",
-    "a;b",
-    "+",
-    "..",
-    "-x",
-    "statuses",
-]
+    "p1#v2", "p4?x", "p3%41", " x ", "G\u0430in", "a\u200bb", "a\x85b", "a b", "é", "a;b", "+", "..", "-x", "statuses",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", EXISTING)

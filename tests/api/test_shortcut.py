@@ -1,16 +1,15 @@
 """Hot reads without Django: their responses are those of the views, byte for byte."""
 
-import io
 from datetime import timedelta
 
 import pytest
 from django.core.handlers.wsgi import WSGIHandler
-from django.core.signals import request_finished, request_started
-from django.db import DatabaseError, close_old_connections
+from django.db import DatabaseError
 from django.db.models.functions import Now
 
 from cdb_rest.models import GlobalTag, GlobalTagStatus, PayloadType
 from cdb_rest.wsgi.shortcut import Shortcut
+from tests import wsgi
 from tests.builders import Builder
 
 pytestmark = pytest.mark.django_db
@@ -19,19 +18,7 @@ GOOD = "gtName=tag&majorIOV=5&minorIOV=0"
 
 
 def environ(path="payloadiovs/", query=GOOD, **variables):
-    return {
-        "REQUEST_METHOD": "GET",
-        "PATH_INFO": PREFIX + path,
-        "QUERY_STRING": query,
-        "HTTP_HOST": "localhost",
-        "SERVER_NAME": "localhost",
-        "SERVER_PORT": "80",
-        "SERVER_PROTOCOL": "HTTP/1.1",
-        "SCRIPT_NAME": "",
-        "wsgi.url_scheme": "http",
-        "wsgi.input": io.BytesIO(),
-        "wsgi.errors": io.StringIO(),
-    } | variables
+    return wsgi.environ(PREFIX + path, query, **variables)
 
 
 class LongWay:
@@ -48,12 +35,8 @@ class LongWay:
 
 @pytest.fixture
 def ask(build):
-    # As the test client does: the transaction around a test must outlive its requests.
-    request_started.disconnect(close_old_connections)
-    request_finished.disconnect(close_old_connections)
-    yield _ask
-    request_started.connect(close_old_connections)
-    request_finished.connect(close_old_connections)
+    with wsgi.kept_connection():
+        yield _ask
 
 
 def _ask(environ, first=True):

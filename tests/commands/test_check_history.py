@@ -4,14 +4,12 @@ import re
 from functools import partial
 
 import pytest
-from django.db import transaction
 
-from cdb_rest.history.contents import find_past, iovs_of, past_lists
+from cdb_rest.history.contents import find_past, past_lists
 from cdb_rest.models import GlobalTag, GlobalTagChange, GlobalTagStatus, PayloadIOV, PayloadList, PayloadType
 from cdb_rest.rules.as_of import AsOf
-from cdb_rest.rules.errors import GlobalTagNotFoundError, RevisionPrunedError
 from cdb_rest.writes import global_tags, payload_lists
-from tests.commands.helpers import attempt, insert, sql
+from tests.commands.helpers import attempt, insert, known, sql
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -49,19 +47,6 @@ def present(api):
         tag: [api.get(f"payloadiovs/?gtName={tag}&majorIOV={major}&minorIOV=0").content for major in range(0, 50, 2)]
         for tag in GlobalTag.objects.values_list("name", flat=True)
     }
-
-
-def known(tag="tag"):
-    """The rows of all revisions of a tag that can be asked for."""
-    found = {}
-    for revision in GlobalTagChange.objects.filter(global_tag=tag).values_list("revision", flat=True):
-        try:
-            past = find_past(tag, AsOf(revision=revision))
-        except (RevisionPrunedError, GlobalTagNotFoundError):
-            continue
-        with transaction.atomic():
-            found[revision] = [(row["comb_iov"], row["payload_url"]) for row in iovs_of(past_lists(past))]
-    return found
 
 
 def repaired(api, *expected, unchanged=True):

@@ -5,20 +5,17 @@ from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError
 
-from cdb_rest.history.contents import find_past, iovs_of, past_lists
 from cdb_rest.maintenance import pruning
 from cdb_rest.models import (
     DeletedGlobalTag,
-    GlobalTagChange,
     PayloadIOVHistory,
     PayloadListMembership,
     PayloadListVersion,
 )
-from cdb_rest.rules.as_of import AsOf
-from cdb_rest.rules.errors import GlobalTagNotFoundError, RevisionPrunedError
 from cdb_rest.writes import global_tags, insertion
+from tests.commands.helpers import known
 
 
 def prune(*arguments):
@@ -42,25 +39,6 @@ def make_history(name="tag", revisions=6):
     make_tag(name)
     for number in range(2, revisions + 1):
         insert(name, 0, f"{name} base {number}")
-
-
-@transaction.atomic
-def contents(tag, revision):
-    """All rows of a revision, by payload list."""
-    lists = past_lists(find_past(tag, AsOf(revision=revision)))
-    rows = iovs_of(lists)
-    return [(row["payload_list_id"], row["major_iov"], row["major_iov_end"], row["payload_url"]) for row in rows]
-
-
-def known(tag):
-    """The contents of all revisions of a tag that can be asked for."""
-    found = {}
-    for revision in GlobalTagChange.objects.filter(global_tag=tag).values_list("revision", flat=True):
-        try:
-            found[revision] = contents(tag, revision)
-        except (RevisionPrunedError, GlobalTagNotFoundError):
-            continue
-    return found
 
 
 def numbers(printed):

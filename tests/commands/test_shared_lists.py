@@ -62,8 +62,8 @@ def lookups(api, tag, revision=None):
     ]
 
 
-def test_fifty_clones_keep_all_that_they_answer_when_their_base_is_deleted_and_everything_is_pruned(api, base):
-    for number in range(50):
+def test_many_clones_keep_all_that_they_answer_when_their_base_is_deleted_and_everything_is_pruned(api, base):
+    for number in range(25):
         # Some clones are of the past, some of other clones.
         source, revision = (("base", None), ("base", 4), (f"clone{number // 2}", None))[number % 3 if number else 0]
         clone(source, f"clone{number}", revision)

@@ -3,12 +3,13 @@
 import http.client
 import json
 import re
-import time
 from contextlib import contextmanager
 from urllib.parse import urlencode
 
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
+
+from tests.waiting import wait_until
 
 BYTES_PREFIX = b"/api/cdb_rest/"
 
@@ -60,26 +61,24 @@ class AccessLog:
     def __init__(self, service):
         self._path = service.data / "serve" / "access.log"
 
+    def _entries(self, request_ids):
+        """The lines about these requests, by their ids. They are written a second later."""
+        found = {}
+
+        def has_all():
+            entries = [json.loads(line) for line in self._path.read_text(errors="backslashreplace").splitlines()]
+            found.update({entry["request_id"]: entry for entry in entries if entry["request_id"] in request_ids})
+            return len(found) == len(request_ids)
+
+        wait_until(has_all)
+        return found
+
     def __getitem__(self, request_id):
-        # Lines are written a second later.
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline:
-            for line in reversed(self._path.read_text(errors="backslashreplace").splitlines()):
-                if request_id in line and (entry := json.loads(line))["request_id"] == request_id:
-                    return entry
-            time.sleep(0.1)
-        raise AssertionError(f"no line about {request_id}")
+        return self._entries({request_id})[request_id]
 
     def pools(self, request_ids):
         """Which pool got each of these requests; nginx's processes write their lines each for itself."""
-        deadline = time.monotonic() + 30
-        while True:
-            entries = [json.loads(line) for line in self._path.read_text(errors="backslashreplace").splitlines()]
-            found = {entry["request_id"]: entry["pool"] for entry in entries if entry["request_id"] in request_ids}
-            if len(found) == len(request_ids):
-                return found
-            assert time.monotonic() < deadline, "lines are missing"
-            time.sleep(0.2)
+        return {key: entry["pool"] for key, entry in self._entries(request_ids).items()}
 
 
 def ask(service, method, target, **headers):
@@ -110,6 +109,10 @@ def tabs(browser, address):
     for context in contexts:
         context.close()
     assert faults == []
+
+
+# Whether a canvas has pixels that are not blank.
+DRAWN = "canvas => canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.some(byte => byte)"
 
 
 def check_accessible(page):

@@ -11,6 +11,7 @@ import requests
 from playwright.sync_api import expect, sync_playwright
 
 from tests.e2e.clients import AccessLog, tabs
+from tests.e2e.pair import ServerPair
 from tests.e2e.service import JobClient, Service
 from tests.programs import require
 
@@ -107,6 +108,13 @@ def browser():
     for process in left:
         process.kill()
     assert not left
+
+
+@pytest.fixture
+def pair(new_directory):
+    """A primary and its standby, without a service."""
+    with ServerPair(new_directory()).running() as servers:
+        yield servers
 
 
 @pytest.fixture

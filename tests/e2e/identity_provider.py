@@ -3,7 +3,7 @@
     python -m tests.e2e.identity_provider PORT REDIRECT_URI
 
 It has the users `alice`, a calibration expert, and `root`, an administrator, who log in by name with the password PASSWORD.
-The client must authenticate and use PKCE. POST /rotate replaces the signing key.
+The client must authenticate and use PKCE.
 """
 
 import logging
@@ -29,11 +29,6 @@ FORM = """<!DOCTYPE html><title>Provider</title><form method="post">
 keys: list[RSAKey] = []
 codes: dict[str, "Code"] = {}
 tokens: dict[str, "Token"] = {}
-
-
-def rotate() -> None:
-    """Replace the signing key. The former one is not published any more."""
-    keys[:] = [RSAKey.generate_key(2048, {"kid": f"key-{time.time_ns()}", "use": "sig", "alg": "RS256"})]
 
 
 class Client:
@@ -159,7 +154,7 @@ def issuer():
 
 def create(redirect_uri):
     """The Flask application of the provider."""
-    rotate()
+    keys.append(RSAKey.generate_key(2048, {"kid": "first", "use": "sig", "alg": "RS256"}))
     app = Flask(__name__)
     client = Client(redirect_uri)
     server = AuthorizationServer(
@@ -202,11 +197,6 @@ def create(redirect_uri):
     @protect("openid")
     def me():
         return jsonify(claims_of(current_token.user))
-
-    @app.post("/rotate")
-    def rotate_keys():
-        rotate()
-        return jsonify({})
 
     return app
 

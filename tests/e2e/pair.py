@@ -1,12 +1,15 @@
-"""A primary and its standby without a service, which can change their roles as in a switchover."""
+"""A primary and its standby without a service, which can change their roles as in a switchover or a failover."""
 
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from cdb.embedded.server import EmbeddedPostgres
 from loadtests.harness import Database
-from loadtests.service import becomes_true
+from loadtests.service import becomes_true, kill
+from loadtests.usage import processes_in
+from tests.e2e.service import after_first_start, copy_data
 from tests.e2e.standby import CONNECTIONS, Standby
 from tests.postgres import FAST
 
@@ -15,6 +18,8 @@ class ServerPair:
     """The servers `first`, at first the primary, and `second`, its standby."""
 
     def __init__(self, directory: Path) -> None:
+        directory.chmod(0o711)
+        copy_data(after_first_start({"SCENARIO": "tiny", "CDB_IOV_MODE": "continuous"}), directory / "data")
         self.first = EmbeddedPostgres(directory / "data" / "postgres", FAST | {"max_connections": CONNECTIONS})
         self.second = Standby(directory / "data", directory / "standby")
         self.sockets = [self.first.sockets, directory / "standby" / "socket"]
@@ -34,6 +39,14 @@ class ServerPair:
                 yield self
         finally:
             self.first.release()
+
+    def kill_first(self) -> None:
+        """Kill all processes of the first server at once, as a power failure does."""
+        kill(processes_in(self.first.data))
+
+    def value(self, statement: str) -> Any:
+        """The result of a query to the server that accepts writes."""
+        return Database(self.url).value(statement)
 
     def switch_over(self) -> None:
         """Shut the primary down, promote the standby, and start the former primary as its standby, as Patroni does."""

@@ -67,6 +67,7 @@ class Service:
         fixed = {"CDB_OPEN_WRITES": "true"} if command == "serve" else {}
         fixed |= {"CDB_ENV_FILE": os.devnull, "CDB_DATA_DIR": str(data), "PORT": str(self.port), "CDB_WORKERS": "1"}
         self.environment = clean | fixed | settings
+        self.python, self.account = sys.executable, dict[str, Any]()
         self.lines: list[str] = []
 
     @property
@@ -78,9 +79,10 @@ class Service:
             self.data.parent.mkdir(parents=True, exist_ok=True)
             copy_data(after_first_start(self.database), self.data)
         self.process = subprocess.Popen(
-            [sys.executable, "manage.py", self.command],
+            [self.python, "manage.py", self.command],
             cwd=self.root,
             env=self.environment,
+            **self.account,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -5,18 +5,16 @@ import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import psycopg2
 
 from cdb.embedded import binaries
-from cdb.embedded.server import EmbeddedPostgres
 from cdb.processes import directories
 from loadtests.harness import Database
 from loadtests.service import becomes_true, frozen, kill
 from loadtests.usage import processes_in
-from tests.e2e.service import JobClient, after_first_start, copy_data
+from tests.e2e.service import JobClient
 
 USER = DATABASE = "cdb"
 SLOT = "standby"
@@ -155,37 +153,6 @@ class Standby:
         options = ("--wal-method", "stream", "--checkpoint", "fast", "--write-recovery-conf", "--create-slot", "--slot")
         server = ("--pgdata", str(self.data), "--host", str(self._primary), "--username", USER)
         binaries.run("pg_basebackup", *server, *options, SLOT)
-
-
-class FailingOver:
-    """A primary without a service, its standby, and the URL of whichever of both accepts writes; inside a block, both run."""
-
-    def __init__(self, directory: Path) -> None:
-        directory.chmod(0o711)
-        copy_data(after_first_start({"SCENARIO": "tiny", "CDB_IOV_MODE": "continuous"}), directory / "data")
-        self.primary = EmbeddedPostgres(directory / "data" / "postgres")
-        self.standby = Standby(directory / "data", directory / "standby")
-        hosts = ",".join(quote(str(sockets)) for sockets in (self.primary.sockets, directory / "standby" / "socket"))
-        ports = f"{binaries.PORT},{binaries.PORT}"
-        self.url = f"postgresql://{USER}@/{DATABASE}?host={hosts}&port={ports}&target_session_attrs=read-write"
-
-    def __enter__(self) -> "FailingOver":
-        self._block = contextlib.ExitStack()
-        self._block.callback(self.primary.release)
-        self.primary.acquire()
-        self._block.enter_context(self.standby.running())
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._block.close()
-
-    def kill_primary(self) -> None:
-        """Kill all processes of the primary at once, as a power failure does."""
-        kill(processes_in(self.primary.data))
-
-    def value(self, statement: str) -> Any:
-        """The result of a query to the server that accepts writes."""
-        return Database(self.url).value(statement)
 
 
 LOOKUP = "payloadiovs/?gtName={}&majorIOV=9000000&minorIOV=0"

@@ -1,15 +1,17 @@
 """Access control of the whole service behind nginx: closed writes, tokens, networks, closed reads, and logs without secrets."""
 
+import re
 import time
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.clients import Browser, check_accessible, check_narrow, tabs
+from tests.e2e.clients import DRAWN, Browser, check_accessible, check_narrow, tabs
 from tests.e2e.service import JobClient, Service
 
 PASSWORD = "correct horse battery"
 LOOKUP = "payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0"
+LOCK = "from cdb_rest.writes.global_tags import change_status; change_status(name='web-copy', status='locked')"
 # Revocations take effect within this time.
 EFFECT_SECONDS = 5
 
@@ -85,36 +87,70 @@ def page(browser, closed, operator):
         yield open_tab()
 
 
-def log_in(page):
-    page.get_by_label("Name").fill("operator")
+def log_in(page, name="operator"):
+    page.get_by_label("Name").fill(name)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("main").get_by_role("button", name="Log in").click()
-    expect(page.locator("header")).to_contain_text("operator")
+    expect(page.locator("header")).to_contain_text(name)
 
 
-def test_a_person_who_has_logged_in_inserts_behind_nginx(page):
-    """Writes are closed, so the form needs the session. The file is a form of several parts."""
-    page.goto("/tags")
-    page.get_by_role("link", name="Log in").click()
-    check_accessible(page)
-    log_in(page)
-    page.goto("/tags/tiny/manage")
-    page.get_by_label("Name of the clone").fill("web-copy")
-    page.get_by_role("button", name="Clone").click()
-    page.goto("/tags/web-copy/insert")
-    rows = "payload_type,payload_url,checksum,major_iov,minor_iov\nPixel_Alignment,web/1.root,c,8,0\n"
-    page.get_by_label("File: CSV or JSON").set_input_files(
-        {"name": "rows.csv", "mimeType": "text/csv", "buffer": rows.encode()}
-    )
-    page.get_by_role("button", name="Preview the file").click()
-    page.get_by_role("button", name="Insert the rows").click()
-    expect(page.locator("main")).to_contain_text("web/1.root")
-    expect(page.locator(".facts")).to_contain_text("operator")
-    check_accessible(page)
-    page.get_by_role("link", name="Log out").click()
-    check_accessible(page)
-    page.get_by_role("button", name="Log out").click()
-    expect(page.get_by_role("link", name="Log in")).to_be_visible()
+def test_a_file_is_proposed_for_a_locked_tag_and_accepted_behind_nginx(closed, operator, browser):
+    """Writes are closed, so the forms need sessions. The file is a form of several parts."""
+    people = "from django.contrib.auth.models import User; User.objects.create_user('alice', password={!r})"
+    manage(closed, "shell", "-c", people.format(PASSWORD))
+    with tabs(browser, f"http://127.0.0.1:{closed.port}") as open_tab:
+        boss, alice = open_tab(color_scheme="dark"), open_tab()
+        boss.goto("/tags")
+        boss.get_by_role("link", name="Log in").click()
+        check_accessible(boss)
+        log_in(boss)
+        boss.goto("/tags/tiny/manage")
+        boss.get_by_label("Name of the clone").fill("web-copy")
+        boss.get_by_role("button", name="Clone").click()
+        boss.goto("/tags/web-copy/manage")
+        boss.locator("input[name=accepts_requests]").check()
+        boss.get_by_role("form", name="Limits").get_by_role("button").click()
+        manage(closed, "shell", "-c", LOCK)
+        alice.goto("/login?next=/tags/web-copy/insert")
+        log_in(alice, "alice")
+        rows = 'payload_type,payload_url,checksum,since,until\nPixel_Alignment,web/1.root,,"5,0","6,0"\n'
+        alice.get_by_label("File: CSV or JSON").set_input_files(
+            {"name": "rows.csv", "mimeType": "text/csv", "buffer": rows.encode()}
+        )
+        alice.get_by_role("button", name="Preview the file").click()
+        alice.get_by_label("Reason").fill("The survey of May")
+        check_accessible(alice)
+        alice.get_by_role("button", name="Propose", exact=True).click()
+        expect(alice.locator("#decision")).to_contain_text("alice has no permission")
+        alice.get_by_role("form", name="Comment").get_by_label("Comment").fill("Please look at run 5.")
+        alice.get_by_role("button", name="Comment").click()
+        boss.goto("/")
+        boss.get_by_role("link", name="Requests").click()
+        boss.get_by_role("row", name="The survey of May").get_by_role("link").first.click()
+        expect(boss.get_by_text("Please look at run 5.")).to_be_visible()
+        # The preview comes by itself, and is drawn.
+        expect(boss.get_by_role("button", name="Accept")).to_be_visible()
+        assert boss.evaluate(DRAWN, boss.query_selector("canvas.plan"))
+        check_accessible(boss)
+        boss.set_viewport_size({"width": 390, "height": 800})
+        check_narrow(boss)
+        boss.get_by_role("form", name="Accept").get_by_label("Comment").fill("Thank you")
+        boss.get_by_role("button", name="Accept").click()
+        expect(boss.locator("#decision")).to_contain_text("Thank you")
+        boss.get_by_role("link", name=re.compile("change .* of web-copy")).click()
+        expect(boss.locator(".facts")).to_contain_text("operator")
+        expect(boss.locator("main")).to_contain_text("web/1.root")
+        alice.reload()
+        expect(alice.locator("#decision")).to_contain_text("Accepted by")
+        check_accessible(alice)
+        alice.set_viewport_size({"width": 390, "height": 800})
+        for path in ("/requests?state=", alice.url):
+            alice.goto(path)
+            check_narrow(alice)
+        alice.get_by_role("link", name="Log out").click()
+        check_accessible(alice)
+        alice.get_by_role("button", name="Log out").click()
+        expect(alice.get_by_role("link", name="Log in")).to_be_visible()
 
 
 def test_the_input_of_a_form_is_there_again_after_a_login(page):

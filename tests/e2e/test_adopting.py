@@ -20,9 +20,10 @@ from loadtests.service import free_port
 from tests.adopt.old_database import OldDatabase
 from tests.e2e.service import Service
 from tests.e2e.standby import Standby
-from tests.e2e.test_clients import CppClient, RefusedError
-from tests.e2e.test_commands import begin, wait_until
+from tests.e2e.test_clients import CppClient
+from tests.e2e.test_commands import begin
 from tests.postgres import FAST
+from tests.waiting import wait_until
 
 PASSWORD = uuid.uuid4().hex
 TAGS, LISTS, ROWS = 10, 2, 1000
@@ -287,24 +288,3 @@ def test_changes_of_the_source_arrive_while_a_client_looks_up(world, adopted):
     change = client.get("global-tags/tag_1/changes?order=desc")["results"][0]
     assert (change["action"], change["actor"]) == ("adopt", "adopt")
     assert client.payloads("tag_2", 0, 5) == {"Type0": ("here", 0, 5), "Type1": ("file_0", 0, 0)}
-
-
-def test_the_sequence_of_the_compiled_client_in_an_adopted_database(adopted):
-    client, last, url = CppClient(adopted.port), ROWS * 10 - 10, f"file_{ROWS - 1}"
-    # The interval ends with its major, as this client writes it.
-    assert client.payloads("tag_3", 0, last + 5)["Type0"] == (url, 0, last)
-    client.change_status("tag_3", "locked")
-    with pytest.raises(RefusedError) as refused:
-        client.insert_payload("tag_3", "Type0", "same start", (0, last))
-    assert refused.value.args[0] == 409
-    client.insert_payload("tag_3", "Type0", "appended", (0, last + 5), (0, OPEN))
-    client.insert_payload("tag_3", "Type0", "next", (0, last + 9), (0, OPEN))
-    found = [client.payloads("tag_3", 0, last + minor)["Type0"][0] for minor in (4, 5, 8, 9)]
-    assert found == [url, "appended", "appended", "next"]
-    client.create_global_tag("made")
-    for number in range(3):
-        client.insert_payload("made", "Type0", f"made_{number}", (0, number), (0, OPEN))
-        assert client.payloads("made", 0, number) == {"Type0": (f"made_{number}", 0, number)}
-        client.change_status("made", "locked")
-    # The source goes on with its ids.
-    assert client.global_tags()["made"]["id"] > 10**9

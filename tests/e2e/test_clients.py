@@ -108,11 +108,6 @@ def test_create_insert_and_look_up_sees_its_own_write_at_once(cpp, made):
     assert "POST pl" in cpp.calls and cpp.calls.count("POST pl") == 1
 
 
-def test_a_lookup_is_two_calls(cpp):
-    cpp.payloads("tiny", 3, 0)
-    assert cpp.calls == ["GET globalTags", "GET payloadiovs"]
-
-
 def test_a_job_with_a_pinned_base_path_reads_what_it_read_then(cpp, made):
     tag, payload_type = made
     cpp.insert_payload(tag, payload_type, "then", (0, 10))

@@ -3,7 +3,6 @@
 import signal
 import subprocess
 import sys
-import time
 
 import psycopg2
 import pytest
@@ -12,6 +11,7 @@ from cdb.embedded.server import EmbeddedPostgres
 from cdb.env import ROOT
 from tests.commands.test_import_iovs import HEADER
 from tests.e2e.service import JobClient, Service
+from tests.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -60,46 +60,32 @@ def value(connection, query):
         return cursor.fetchone()[0]
 
 
-def wait_until(condition):
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-def test_an_interrupted_seeding_leaves_nothing_and_says_so_by_its_code(running, connection):
-    seeding = begin(running, "seed_scenario", "heavy-usage")
-    wait_until(lambda: value(connection, "SELECT pg_relation_size('\"PayloadIOV\"')") > 4_000_000)
-    seeding.send_signal(signal.SIGINT)
-    out, err = seeding.communicate(timeout=30)
-    assert (seeding.returncode, out, err) == (130, "", "")
-    assert value(connection, 'SELECT count(*) FROM "PayloadIOV"') == 0
-    assert JobClient(running.port).get("globalTags") == []
-
-
+SIZE = "SELECT pg_relation_size('\"PayloadIOV\"') / 4000000"
 READING = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'COPY cdb_import%' AND state = 'active'"
-STORING = "SELECT pg_relation_size('\"PayloadIOV\"') / 4000000"
+IMPORT = ("import_iovs", "large.csv", "--global-tag", "new", "--create")
 
 
 @pytest.mark.parametrize(
-    ("number", "code", "phase"),
-    [(signal.SIGINT, 130, READING), (signal.SIGTERM, 143, STORING)],
-    ids=["reading", "storing"],
+    ("command", "number", "code", "phase"),
+    [
+        (("seed_scenario", "heavy-usage"), signal.SIGINT, 130, SIZE),
+        (IMPORT, signal.SIGINT, 130, READING),
+        (IMPORT, signal.SIGTERM, 143, SIZE),
+    ],
+    ids=["seeding", "reading", "storing"],
 )
-def test_an_interrupted_import_leaves_nothing_and_says_so_by_its_code(
-    running, connection, tmp_path, number, code, phase
+def test_an_interrupted_command_leaves_nothing_and_says_so_by_its_code(
+    running, connection, tmp_path, command, number, code, phase
 ):
-    file = tmp_path / "large.csv"
     rows = "".join(f"Gain,{major:0200},,0,{major},0,{major + 1},0,\n" for major in range(150_000))
-    file.write_text(HEADER + rows)
-    importing = begin(running, "import_iovs", str(file), "--global-tag", "new", "--create")
-    wait_until(lambda: value(connection, phase) > 0)
-    importing.send_signal(number)
-    out, err = importing.communicate(timeout=30)
-    assert (importing.returncode, out, err) == (code, "", "")
-    assert value(connection, 'SELECT count(*) FROM "PayloadIOV"') == 0
-    assert value(connection, 'SELECT count(*) FROM "PayloadType"') == 0
-    assert value(connection, 'SELECT count(*) FROM "GlobalTagChange"') == 0
+    (tmp_path / "large.csv").write_text(HEADER + rows)
+    working = begin(running, *(word.replace("large.csv", f"{tmp_path}/large.csv") for word in command))
+    wait_until(lambda: value(connection, phase) > 0, pause=0.02)
+    working.send_signal(number)
+    out, err = working.communicate(timeout=30)
+    assert (working.returncode, out, err) == (code, "", "")
+    for table in ("PayloadIOV", "PayloadType", "GlobalTagChange"):
+        assert value(connection, f'SELECT count(*) FROM "{table}"') == 0  # noqa: S608 -- a name of the list
     assert JobClient(running.port).get("globalTags") == []
 
 

@@ -8,7 +8,8 @@ import pytest
 from cdb.embedded.server import EmbeddedPostgres
 from tests.e2e.faults import frozen_database
 from tests.e2e.service import JobClient, Service, raw
-from tests.e2e.test_metrics import Metrics, eventually
+from tests.e2e.test_metrics import Metrics
+from tests.waiting import eventually
 
 # Enough that compiling a frozen copy of `tiny` is worth it: its ten lists, and a tenth of a second.
 ENOUGH_LOOKUPS = 1100
@@ -106,25 +107,3 @@ def test_a_frozen_tag_is_answered_while_the_database_is_silent(compiling):
     eventually(lambda: all(answered(compiling, "none", "cold") for _ in range(30)), True)
     with frozen_database(compiling):
         assert {look_up(compiling, "cold") for _ in range(30)} == {expected}
-
-
-def test_what_was_pruned_is_not_answered_from_files(compiling):
-    client = JobClient(compiling.port)
-    assert client.call("POST", "cloneGlobalTag/tiny/past")[0] == 200
-    kind = client.get("payloadiovs/?gtName=past&majorIOV=5&minorIOV=0")[0][0]
-    # The present state was compiled, and is the past one from the next write on; then a past revision.
-    for number in range(3):
-        if number == 1:
-            assert compiling.manage("compile_tag", "past").returncode == 0
-        row = {"global_tag": "past", "payload_type": kind, "payload_url": f"new{number}", "checksum": "c"}
-        assert client.call("POST", "payload-iovs/insert", row | {"since": [5, 0], "until": "next"})[0] == 200
-    compile_now(compiling, "past", "--rev", "1")
-    eventually(lambda: answered(compiling, "none", "past", "&rev=2"), True)
-    assert compiling.manage("prune_history", "--keep", "1", "--tag", "past").returncode == 0
-    for revision in (1, 2):
-        eventually(lambda revision=revision: statuses(compiling, revision), {410})
-
-
-def statuses(service, revision):
-    """The statuses of the responses of all processes."""
-    return {look_up(service, "past", f"&rev={revision}")[0] for _ in range(20)}

@@ -11,8 +11,8 @@ import pytest
 from cdb.embedded.server import EmbeddedPostgres
 from tests.e2e.clients import request
 from tests.e2e.service import JobClient, Service
-from tests.e2e.test_commands import wait_until
 from tests.e2e.test_metrics import workers
+from tests.waiting import wait_until
 
 TAG = "heavy-usage"
 ROWS = 500_000
@@ -22,6 +22,7 @@ BUSY = (
     "SELECT count(*) FROM pg_stat_activity "
     "WHERE state <> 'idle' AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
 )
+
 KILL = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '/*request_id=%*/ COPY%' AND state = 'active'"
 
 

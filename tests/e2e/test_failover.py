@@ -6,8 +6,7 @@ import pytest
 
 from tests.e2e.clients import PREFIX, ask
 from tests.e2e.service import JobClient, Service
-from tests.e2e.standby import FailingOver
-from tests.e2e.test_metrics import eventually
+from tests.waiting import eventually
 
 LOOKUP = "payloadiovs/?gtName={}&majorIOV=9000000&minorIOV=0"
 TAGS = ["fresh", *(f"fresh{number}" for number in range(5))]
@@ -18,15 +17,9 @@ IDLE = """SELECT ARRAY[restart_lsn >= pg_current_wal_flush_lsn(),
 
 
 @pytest.fixture
-def failing_over(new_directory):
-    with FailingOver(new_directory()) as both:
-        yield both
-
-
-@pytest.fixture
-def hosts(failing_over, needs_packages, new_directory):
+def hosts(pair, needs_packages, new_directory):
     """Two hosts of the service in its production shape."""
-    settings = {"DATABASE_URL": failing_over.url, "CDB_REPLICATION_SLOTS": "1"}
+    settings = {"DATABASE_URL": pair.url, "CDB_REPLICATION_SLOTS": "1"}
     first, second = (Service(new_directory() / "data", "serve", **settings) for _ in range(2))
     with first.running(), second.running():
         yield first, second
@@ -77,7 +70,7 @@ def permission(service, target):
     return headers["Cache-Control"]
 
 
-def test_what_an_asynchronous_failover_loses_is_in_no_cache_and_its_revisions_are_not_used_again(failing_over, hosts):
+def test_what_an_asynchronous_failover_loses_is_in_no_cache_and_its_revisions_are_not_used_again(pair, hosts):
     here, there = hosts
     JobClient(here.port).call("POST", "pt", {"name": "Fresh"})
     for tag in (*TAGS, "kept"):
@@ -90,9 +83,9 @@ def test_what_an_asynchronous_failover_loses_is_in_no_cache_and_its_revisions_ar
     answers = [ask(here, "GET", target)[2] for target in kept]
     first = insert(here, 2, **{"Idempotency-Key": "kept"})
     kept_cursor = follow(here, "now")[2]
-    failing_over.standby.wait_until_caught_up()
+    pair.second.wait_until_caught_up()
 
-    failing_over.standby.cut_off()
+    pair.second.cut_off()
     last = insert(here, 3, **{"Idempotency-Key": "lost"})
     assert first[0] == last[0] == 200
     create(here, "lost")
@@ -108,8 +101,8 @@ def test_what_an_asynchronous_failover_loses_is_in_no_cache_and_its_revisions_ar
     seen, _, lost_cursor = follow(here, kept_cursor)
     assert seen == [("fresh", "insert"), *(("lost", action) for action in ("create", "insert", "status"))]
 
-    failing_over.kill_primary()
-    failing_over.standby.promote()
+    pair.kill_first()
+    pair.second.promote()
     eventually(lambda: ask(there, "GET", f"{PREFIX}globalTags")[0], 200, 60)
     with ThreadPoolExecutor(len(TAGS)) as pool:
         written = list(pool.map(lambda tag: insert(there, 4, tag), TAGS))
@@ -122,7 +115,7 @@ def test_what_an_asynchronous_failover_loses_is_in_no_cache_and_its_revisions_ar
     assert all(after[tag] > max(before.values()) for tag in TAGS)
     assert {tag: after[tag] for tag in after.keys() - set(TAGS)} == {tag: before[tag] for tag in ("tiny", "kept")}
     statement = """SELECT array_agg(first_revision > 1 ORDER BY id) FROM "Restoration" """
-    assert failing_over.value(statement) == [False, True]
+    assert pair.value(statement) == [False, True]
 
     for target in lost:
         assert ask(here, "GET", target)[0] == 404, target
@@ -148,45 +141,47 @@ def test_what_an_asynchronous_failover_loses_is_in_no_cache_and_its_revisions_ar
 
     # The new primary has no standby yet.
     assert permission(there, lost[0]) == MUST_ASK
-    failing_over.value("SELECT pg_create_physical_replication_slot('next', true)")
+    pair.value("SELECT pg_create_physical_replication_slot('next', true)")
     assert permission(there, lost[0]) == MUST_ASK
-    failing_over.value("SELECT pg_replication_slot_advance('next', pg_current_wal_insert_lsn())")
+    pair.value("SELECT pg_replication_slot_advance('next', pg_current_wal_insert_lsn())")
     eventually(lambda: "immutable" in permission(there, lost[0]), True)
     eventually(lambda: ask(there, "GET", lost[0])[1]["CDB-Cache"], "HIT")
 
 
-def test_a_switchover_changes_no_tag_and_a_standby_without_a_slot_is_named(failing_over, new_directory):
-    with Service(new_directory() / "data", DATABASE_URL=failing_over.url).running() as service:
+def test_a_switchover_changes_no_tag_and_a_standby_without_a_slot_is_named(pair, new_directory):
+    with Service(new_directory() / "data", DATABASE_URL=pair.url).running() as service:
         JobClient(service.port).call("POST", "pt", {"name": "Fresh"})
         create(service, "fresh")
         before = revisions(service)
         warning = "Warning: standbys without a replication slot: "
         assert warning not in service.manage("prepare").stdout
-        failing_over.standby.leave_slot()
+        pair.second.leave_slot()
         assert f"{warning}1" in service.manage("prepare").stdout
 
-        failing_over.primary.stop()
-        failing_over.standby.promote()
+        pair.first.stop()
+        pair.second.promote()
         eventually(lambda: ask(service, "GET", f"{PREFIX}globalTags")[0], 200, 60)
         assert revisions(service) == before
         assert insert(service, 1)[0] == 200
+        for arguments in (("backup", str(new_directory() / "dump")), ("check_history",)):
+            assert service.manage(*arguments).returncode == 0
         after = revisions(service)
         assert after.pop("fresh") > before.pop("fresh") + 1000
         assert after == before
 
 
-def test_a_frozen_tag_is_immutable_while_an_idle_primary_has_begun_a_new_file_of_wal(failing_over, new_directory):
-    settings = {"DATABASE_URL": failing_over.url, "CDB_REPLICATION_SLOTS": "1"}
+def test_a_frozen_tag_is_immutable_while_an_idle_primary_has_begun_a_new_file_of_wal(pair, new_directory):
+    settings = {"DATABASE_URL": pair.url, "CDB_REPLICATION_SLOTS": "1"}
     with Service(new_directory() / "data", **settings).running() as service:
         for number in range(10):
             create(service, f"idle{number}")
             freeze(service, f"idle{number}")
             # What PostgreSQL does after archive_timeout.
-            failing_over.value("SELECT pg_switch_wal()")
-            failing_over.standby.wait_until_caught_up()
-            eventually(lambda: failing_over.value(IDLE)[0], True)
+            pair.value("SELECT pg_switch_wal()")
+            pair.second.wait_until_caught_up()
+            eventually(lambda: pair.value(IDLE)[0], True)
             permissions = [permission(service, f"{PREFIX}globalTag/idle{number}?light") for _ in range(3)]
-            if failing_over.value(IDLE) == [True, True]:
+            if pair.value(IDLE) == [True, True]:
                 assert "immutable" in permissions[-1]
                 return
     pytest.fail("the primary was never idle")

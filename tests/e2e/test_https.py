@@ -5,10 +5,8 @@ import contextlib
 import http.client
 import json
 import re
-import socket
 import ssl
 import subprocess
-import time
 
 import pytest
 
@@ -17,6 +15,7 @@ from cdb.serving.supervisor import nginx_program
 from tests.e2e.clients import Browser
 from tests.e2e.service import Service, free_port
 from tests.programs import require
+from tests.waiting import eventually, is_open, wait_until
 
 HOST = "cdb.example.org"
 PASSWORD = "correct horse battery"
@@ -68,13 +67,8 @@ def _start_front(directory, port, service_port):
     text = f"daemon off; pid front.pid; error_log stderr; events {{}} http {{ access_log off; {paths} {shown} }}"
     (directory / "front.conf").write_text(text)
     front = subprocess.Popen([nginx_program(), "-p", f"{directory}/", "-c", "front.conf", "-e", "stderr"])
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return front
-        time.sleep(0.1)
-    raise AssertionError("the nginx in front does not answer")
+    wait_until(lambda: is_open(port))
+    return front
 
 
 @pytest.fixture
@@ -160,10 +154,7 @@ def test_a_user_with_a_password_has_the_rules_for_the_name(browser, secured):
     right = basic("expert", "s3cret")
     assert change(browser, "locked", **right)[2]["code"] == "not_permitted"
     assert service.manage("grant", "user", "expert", "--role", "manager").returncode == 0
-    deadline = time.monotonic() + 10
-    while change(browser, "locked", **right)[0] != 200:
-        assert time.monotonic() < deadline
-        time.sleep(0.5)
+    eventually(lambda: change(browser, "locked", **right)[0], 200)
     _, _, changes = browser("GET", "/api/cdb_rest/global-tags/tiny/changes")
     assert json.loads(changes)["results"][0]["actor"] == "expert"
     # Neither a wrong password nor a name that the client sends in the proxy's header.

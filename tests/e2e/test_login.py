@@ -1,6 +1,5 @@
-"""Login of persons at an identity provider, with a real browser; the provider rotates its keys, and is killed."""
+"""Login of persons at an identity provider, with a real browser."""
 
-import http.client
 import json
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from loadtests.service import free_port
 from tests.e2e.clients import Browser
 from tests.e2e.identity_provider import CLIENT_ID, CLIENT_SECRET, PASSWORD
 from tests.e2e.service import Service
+from tests.waiting import is_open, wait_until
 
 LOCK = "/api/cdb_rest/gt_change_status/tiny/unlocked"
 ISSUERS = """
@@ -51,27 +51,12 @@ class Provider:
     def start(self):
         command = [sys.executable, "-m", "tests.e2e.identity_provider", str(self.port), self.redirect_uri]
         self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                self.call("GET", "/jwks")
-                return self
-            except OSError:
-                assert time.monotonic() < deadline
-                time.sleep(0.1)
+        wait_until(lambda: is_open(self.port))
+        return self
 
     def kill(self):
         self.process.kill()
         self.process.wait()
-
-    def rotate(self):
-        self.call("POST", "/rotate")
-
-    def call(self, method, path):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        connection.request(method, path)
-        assert connection.getresponse().status == 200
-        connection.close()
 
 
 @pytest.fixture(scope="module")

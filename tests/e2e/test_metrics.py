@@ -2,18 +2,21 @@
 
 import http.client
 import json
+import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import psutil
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from cdb.env import ROOT
 from tests.e2e.clients import PREFIX
 from tests.e2e.faults import locked
 from tests.e2e.service import JobClient, Service
+from tests.waiting import eventually
 
 THREADS = 8
 LOOKUP, TAGS, TYPES = f"{PREFIX}payloadiovs", f"{PREFIX}globalTags", f"{PREFIX}pt"
@@ -67,19 +70,13 @@ class Load:
         self._number = time.monotonic_ns()
         self.asked: Counter = Counter()
         self.errors: Counter = Counter()
-        self.told: Counter = Counter()
 
-    def run(self, rounds: int, between: Callable[[], None] | None = None) -> None:
-        """Ask in each thread as many times for everything, and do something else meanwhile."""
+    def run(self, rounds: int) -> None:
+        """Ask in each thread as many times for everything."""
         with ThreadPoolExecutor(THREADS) as pool:
-            parts = [pool.submit(self._ask, rounds, number) for number in range(THREADS)]
-            if between:
-                between()
-            for part in parts:
-                asked, errors, told = part.result()
+            for asked, errors in pool.map(lambda number: self._ask(rounds, number), range(THREADS)):
                 self.asked += asked
                 self.errors += errors
-                self.told += told
 
     def _requests(self, rounds: int, thread: int) -> Iterator[tuple[str, str, str, bytes | None]]:
         """Route, method, target and body."""
@@ -93,14 +90,13 @@ class Load:
                 yield TAGS, "GET", TAGS, None
                 yield TYPES, "POST", TYPES, json.dumps({"name": f"type{unlike}"}).encode()
 
-    def _ask(self, rounds: int, thread: int) -> tuple[Counter, Counter, Counter]:
-        asked, errors, told = Counter(), Counter(), Counter()
+    def _ask(self, rounds: int, thread: int) -> tuple[Counter, Counter]:
+        asked, errors = Counter(), Counter()
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
         for route, method, target, body in self._requests(rounds, thread):
             connection.request(method, target, body, {"Content-Type": "application/json"} if body else {})
             answer = connection.getresponse()
             content = json.loads(answer.read())
-            told[answer.status] += 1
             verdict = answer.getheader("CDB-Cache")
             if verdict != "HIT":
                 status = 304 if verdict == "REVALIDATED" else answer.status
@@ -108,7 +104,7 @@ class Load:
             if answer.status >= 400:
                 errors[(content["code"],)] += 1
         connection.close()
-        return asked, errors, told
+        return asked, errors
 
     @property
     def lookups(self) -> int:
@@ -121,14 +117,6 @@ def workers(service: Service, program: str) -> list[psutil.Process]:
     found = service.programs(program)
     pids = {process.pid for process in found}
     return [process for process in found if process.ppid() in pids]
-
-
-def eventually(look: Callable[[], object], expected: object, seconds: float = 30) -> None:
-    """Wait until what is looked at is as expected: an answer is counted a moment after its client has it."""
-    deadline = time.monotonic() + seconds
-    while (found := look()) != expected and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert found == expected, f"{found} instead of {expected}"
 
 
 FUNNEL = ("cdb_lookups_received_total", "cdb_lookups_started_total", "cdb_lookups_finished_total")
@@ -187,3 +175,6 @@ def test_the_figures_of_tags_and_of_the_database_are_there(counting):
     assert metrics.sum("cdb_database_up") == 1
     assert metrics.sum("cdb_global_tags") == len(JobClient(counting.port).get("globalTags"))
     assert metrics.sum("cdb_global_tag_payload_iovs", global_tag="tiny") == 100
+    documented = set(re.findall(r"^\| `(cdb_\w+)` \|", (ROOT / "docs" / "monitoring.md").read_text(), re.MULTILINE))
+    exposed = {sample.name for sample in metrics.samples if sample.name.startswith("cdb_")}
+    assert {re.sub("_(bucket|sum|count)$", "", name) for name in exposed} <= documented

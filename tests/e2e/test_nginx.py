@@ -21,7 +21,7 @@ from cdb_rest.routes import ROUTES, Pool
 from loadtests.service import free_port
 from tests.e2e.clients import PREFIX, ask, request
 from tests.e2e.service import JobClient, raw
-from tests.e2e.test_metrics import eventually
+from tests.waiting import eventually, is_open
 
 
 @pytest.mark.parametrize("name", ["Ösel", "a b", "a%b", "a+b", "a;b", "..", "a\\b", "ß?#"])
@@ -265,11 +265,6 @@ def test_the_metrics_are_for_the_networks_of_the_setting(served, tmp_path, is_co
             assert scrape((outer, port), X_Forwarded_For="127.0.0.1") == 404
         finally:
             front.terminate()
-
-
-def is_open(port):
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_logs_and_configuration_are_for_their_owner_alone(served):

@@ -21,8 +21,9 @@ from deploy.cluster.local import status as status_of
 from loadtests.service import becomes_true, free_port, started
 from tests.e2e.clients import PREFIX, ask
 from tests.e2e.service import JobClient, Service, raw
-from tests.e2e.test_metrics import Metrics, eventually
+from tests.e2e.test_metrics import Metrics
 from tests.programs import find, require
+from tests.waiting import eventually
 
 UNLOCKED = f"{PREFIX}payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0"
 

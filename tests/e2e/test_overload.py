@@ -13,7 +13,8 @@ import pytest
 from tests.e2e.clients import request
 from tests.e2e.faults import LOOKUP, locked
 from tests.e2e.service import JobClient, Service, raw
-from tests.e2e.test_metrics import eventually, workers
+from tests.e2e.test_metrics import workers
+from tests.waiting import eventually
 
 SETTINGS = {
     "CDB_THREADS": "2",

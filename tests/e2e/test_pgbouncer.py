@@ -5,7 +5,6 @@ import itertools
 import os
 import re
 import subprocess
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import psycopg2
@@ -17,9 +16,9 @@ from loadtests.harness import Database
 from loadtests.service import becomes_true
 from tests.e2e.clients import ask
 from tests.e2e.faults import LOOKUP
-from tests.e2e.pair import ServerPair
 from tests.e2e.service import JobClient, free_port
 from tests.programs import find, needs
+from tests.waiting import is_open, wait_until
 
 pytestmark = needs("pgbouncer")
 
@@ -52,7 +51,8 @@ def pgbouncer(directory, sockets, connections=2):
         stderr=subprocess.DEVNULL,
     )
     try:
-        yield _when_it_responds(f"postgresql://cdb@127.0.0.1:{port}/cdb")
+        wait_until(lambda: is_open(port))
+        yield f"postgresql://cdb@127.0.0.1:{port}/cdb"
     finally:
         process.terminate()
         process.wait(10)
@@ -63,17 +63,6 @@ def pooler(service, new_directory):
     """The URL of a PgBouncer in front of the embedded server of `service`, with two connections to it."""
     with pgbouncer(new_directory(), [service.data / "postgres" / "socket"]) as url:
         yield url
-
-
-def _when_it_responds(url):
-    deadline = time.monotonic() + 20
-    while True:
-        try:
-            psycopg2.connect(url).close()
-            return url
-        except psycopg2.OperationalError:
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
 
 
 @pytest.fixture
@@ -113,12 +102,9 @@ def test_statements_have_the_time_limits_that_the_service_asks_for(pooler):
         assert cursor.fetchone() == tuple(f"{timeouts[f'CDB_{name}_TIMEOUT_SECONDS']}s" for name in ("LOOKUP", "LOCK"))
 
 
-def test_sessions_of_the_service_never_read_from_a_former_primary(new_directory, fresh):
+def test_sessions_of_the_service_never_read_from_a_former_primary(pair, new_directory, fresh):
     """One PgBouncer connects to the former primary again; the other one knows two hosts, and finds which is the primary."""
-    directory = new_directory()
-    directory.chmod(0o711)
     with contextlib.ExitStack() as running:
-        pair = running.enter_context(ServerPair(directory).running())
         urls = [running.enter_context(pgbouncer(new_directory(), pair.sockets[:number])) for number in (1, 2)]
         stuck, following = services = [
             fresh(f"pooled{n}", DATABASE_URL=url, CDB_WORKERS="2").start() for n, url in enumerate(urls)

@@ -16,18 +16,11 @@ from cdb.env import ROOT
 from tests.e2e.service import JobClient, Service
 from tests.e2e.test_metrics import workers
 from tests.programs import find
+from tests.waiting import eventually, is_open, wait_until
 
 LOOKUP = "payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0"
 # Within it, no process of a killed service is left.
 SECONDS = 15
-
-
-def wait_until(condition, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        # Most conditions look at all processes of this machine, which takes a part of the time of a processor.
-        time.sleep(0.3)
 
 
 def answers(service):
@@ -149,14 +142,8 @@ def test_the_units_serve_and_are_reloaded(unit):
     assert unit("prepare").wait(60) == 0
     running = {name: unit(name) for name in PROGRAMS}
     client = JobClient(unit.port)
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            assert len(client.get("payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0")) == 10
-            break
-        except (AssertionError, OSError):
-            assert time.monotonic() < deadline and all(process.poll() is None for process in running.values())
-            time.sleep(0.2)
+    wait_until(lambda: is_open(unit.port))
+    eventually(lambda: client.call("GET", LOOKUP)[0], 200, 60)
     assert client.call("POST", "pt", {"name": "OfUnits"})[0] == 200
     assert unit("prepare", "ExecReload").wait(60) == 0
     before = {name: of_program(running[name]) for name in ("granian", "gunicorn", "nginx")}
@@ -167,6 +154,6 @@ def test_the_units_serve_and_are_reloaded(unit):
     # Until others have taken the place of all workers.
     while any(process.is_running() for workers in before.values() for process in workers):
         assert time.monotonic() < deadline, before
-        assert len(client.get("payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0")) == 10
+        assert len(client.get(LOOKUP)) == 10
         time.sleep(0.05)
     assert all(process.poll() is None for process in running.values())

@@ -13,7 +13,7 @@ from cdb.env import ROOT
 from tests.e2e.clients import ask
 from tests.e2e.service import JobClient, Service
 from tests.e2e.test_nginx_cache import freeze_copy
-from tests.e2e.test_processes import wait_until
+from tests.waiting import wait_until
 
 # Longer than a reload takes.
 SUSPENDED_SECONDS = 25

@@ -10,8 +10,8 @@ from tests.e2e.clients import PREFIX, ask
 from tests.e2e.faults import frozen_database
 from tests.e2e.service import Service, raw
 from tests.e2e.standby import LOOKUP, TELLING, Pair, Standby, Statements, tell
-from tests.e2e.test_metrics import eventually
 from tests.e2e.test_nginx_cache import CachingReader
+from tests.waiting import eventually
 
 
 @pytest.fixture(scope="module")

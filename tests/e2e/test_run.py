@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 
 import psutil
@@ -16,6 +15,7 @@ import pytest
 from cdb import env
 from cdb.env import ROOT
 from tests.e2e.service import JobClient
+from tests.waiting import eventually
 
 
 def test_it_ends_its_start_with_the_url_a_lookup_that_works_and_how_to_stop(service):
@@ -93,10 +93,7 @@ def test_a_signal_while_it_starts_stops_all_too(fresh):
         process.terminate()
         process.wait(60)
         # The child of an interrupted initdb ends a moment later.
-        deadline = time.monotonic() + 5
-        while service.family() and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert service.family() == []
+        eventually(service.family, [])
     service.start()
     assert len(JobClient(service.port).get("payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0")) == 10
 

@@ -57,20 +57,6 @@ def test_every_data_response_has_the_security_headers(either, path):
             assert all(len(headers.get_all(name)) == 1 for name in HEADERS)
 
 
-@pytest.mark.parametrize(
-    ("path", "kind"),
-    [
-        ("/", "text/html; charset=utf-8"),
-        ("/favicon.ico", "image/x-icon"),
-        ("/api/cdb_rest", "application/json"),
-        ("/api/cdb_rest/", "application/json"),
-    ],
-)
-def test_the_entry_points_are_served(either, path, kind):
-    status, headers, body = Browser(either.port)("GET", path, Accept="text/html, */*;q=0.8")
-    assert (status, headers["Content-Type"]) == (200, kind) and len(body) == int(headers["Content-Length"]) > 0
-
-
 @pytest.mark.parametrize("path", PAGES)
 def test_pages_have_theirs(either, path):
     status, headers, _ = Browser(either.port)("GET", path, Accept="text/html")

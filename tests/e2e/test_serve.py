@@ -19,7 +19,7 @@ import pytest
 from cdb.embedded import binaries
 from cdb.embedded.server import EmbeddedPostgres
 from cdb.env import ROOT
-from tests.e2e.service import JobClient
+from tests.e2e.service import JobClient, Service
 
 pytestmark = pytest.mark.usefixtures("needs_packages")
 
@@ -41,7 +41,7 @@ def test_two_do_not_run_on_one_directory(fresh, served):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may run a program as another user")
-def test_an_ordinary_user_can_do_it(fresh, new_directory):
+def test_an_ordinary_user_can_do_it(new_directory):
     binaries.allow_traversal(ROOT / "any")
     account = pwd.getpwnam("games")
     home = new_directory()
@@ -52,42 +52,20 @@ def test_an_ordinary_user_can_do_it(fresh, new_directory):
     project.chmod(0o755)
     home.chmod(0o755)
     os.chown(home, account.pw_uid, account.pw_gid)
-    service = fresh(SCENARIO="none")
-    as_user = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": [], "cwd": "/"}
-    environment = service.environment | {
-        "CDB_DATA_DIR": str(home / "data"),
-        "CDB_OPEN_WRITES": "true",
-        "HOME": str(home),
-        "PYTHONPATH": sysconfig.get_path("purelib"),
-    }
+    settings = {"SCENARIO": "none", "HOME": str(home), "PYTHONPATH": sysconfig.get_path("purelib")}
+    service = Service(home / "data", "serve", root=project, is_first_start=True, **settings)
+    service.account = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
     # Our own interpreter may be out of reach of other accounts.
-    for python in (sys.executable, "/usr/bin/python3"):
+    for service.python in (sys.executable, "/usr/bin/python3"):
         with contextlib.suppress(OSError):
-            probe = [python, "-c", "import django, psycopg2"]
-            if not subprocess.run(probe, check=False, capture_output=True, env=environment, **as_user).returncode:
+            probe = [service.python, "-c", "import django, psycopg2"]
+            if not subprocess.run(probe, cwd="/", env=service.environment, **service.account).returncode:
                 break
     else:
         pytest.skip("other users cannot read the installed packages")
-    log = (home / "log").open("w+")
-    process = subprocess.Popen(
-        [python, "manage.py", "serve"],
-        stdout=log,
-        stderr=log,
-        start_new_session=True,
-        env=environment,
-        **(as_user | {"cwd": project}),
-    )
-    try:
-        deadline = time.monotonic() + 60
-        while "Stop:" not in (home / "log").read_text():
-            assert time.monotonic() < deadline and process.poll() is None, (home / "log").read_text()
-            time.sleep(0.2)
+    with service.running():
         assert JobClient(service.port).get("globalTags") == []
         assert JobClient(service.port).call("POST", "gt", {"name": "x", "status": "unlocked"})[0] == 200
-    finally:
-        process.terminate()
-        process.wait(60)
-        log.close()
 
 
 def test_requests_in_progress_may_end(fresh):

@@ -1,11 +1,8 @@
 """The service and its commands with URLs of a standby, of several servers, and of a server that is no longer the primary."""
 
-import pytest
-
 from loadtests.service import becomes_true
 from tests.e2e.clients import Browser, ask
 from tests.e2e.faults import LOOKUP
-from tests.e2e.pair import ServerPair
 from tests.e2e.service import JobClient
 
 WITHIN_SECONDS = 30
@@ -13,14 +10,6 @@ PASSWORD = "a pass phrase for a test"
 STANDBY = "the server is a standby"
 READS = (LOOKUP, "globalTags", "gtPayloadLists/tiny", "globalTag/tiny", "gt", "global-tags/tiny/changes?page=1")
 NEW = "payloadiovs/?gtName=new&majorIOV=0&minorIOV=0"
-
-
-@pytest.fixture
-def pair(new_directory):
-    directory = new_directory()
-    directory.chmod(0o711)
-    with ServerPair(directory).running() as servers:
-        yield servers
 
 
 def write(service, number):
@@ -74,30 +63,6 @@ def test_a_standby_is_no_database_of_the_service(pair, fresh):
     pair.first.start()
     assert becomes_true(lambda: write(service, 1)[0] == 200, WITHIN_SECONDS)
     assert all(ask(service, "GET", f"/api/cdb_rest/{path}")[0] == 200 for path in READS)
-
-
-def test_a_url_of_several_hosts_follows_the_primary(pair, fresh):
-    service = fresh(DATABASE_URL=pair.url, CDB_WORKERS="2").start()
-    make_tag(service)
-    assert service.manage("backup", str(service.data / "before")).returncode == 0
-    pair.second.wait_until_caught_up()
-    pair.switch_over()
-    assert becomes_true(lambda: write(service, 1)[0] == 200, WITHIN_SECONDS)
-    for path in (*READS, NEW) * 5:
-        assert becomes_true(lambda path=path: JobClient(service.port).call("GET", path)[0] == 200, WITHIN_SECONDS)
-    assert ask(service, "GET", "/health/ready")[0] == 200
-    assert service.manage("check_history").returncode == 0
-    after = service.data / "after"
-    assert service.manage("backup", str(after)).returncode == 0
-    assert service.stop() == 0
-    run = service.manage("restore", str(after), "--replace")
-    assert run.returncode == 0, run.stderr
-    service.start()
-    assert len(JobClient(service.port).get("globalTag/new")["payload_lists"][0]["payload_iov"]) == 2
-    pair.second.kill()
-    refused = fresh("none", DATABASE_URL=pair.url).manage("check_history")
-    [line] = refused.stderr.splitlines()
-    assert refused.returncode == 1 and all(f"{sockets}:5432" in line for sockets in pair.sockets)
 
 
 def test_sessions_on_a_server_that_became_read_only_neither_fail_nor_read_old_data(pair, fresh):

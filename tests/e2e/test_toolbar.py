@@ -1,9 +1,9 @@
-"""DEBUG: the debug toolbar in a real browser, and responses to programs, which are as ever."""
+"""DEBUG: what the debug toolbar records, for whom it is, and responses to programs, which are as ever."""
 
 import http.client
+import json
 
 import pytest
-from playwright.sync_api import expect
 
 from cdb.embedded.server import EmbeddedPostgres
 from tests.e2e.service import Service
@@ -33,18 +33,6 @@ def debugging(plain, new_directory):
     assert [line for line in said if "[cdb.request]" not in line] == ["Stopping."]
 
 
-@pytest.fixture
-def page(browser, debugging):
-    """A tab; at its end no script may have failed."""
-    failures = []
-    context = browser.new_context(base_url=f"http://127.0.0.1:{debugging.port}")
-    tab = context.new_page()
-    tab.on("pageerror", lambda error: failures.append(error))
-    yield tab
-    context.close()
-    assert failures == []
-
-
 def ask(service, path, method="GET", body=None, accept="*/*", source="127.0.0.1", **headers):
     connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60, source_address=(source, 0))
     try:
@@ -53,39 +41,6 @@ def ask(service, path, method="GET", body=None, accept="*/*", source="127.0.0.1"
         return response.status, response.getheader("Content-Type"), response.read()
     finally:
         connection.close()
-
-
-def open_panel(page, name):
-    handle = page.locator("#djShowToolBarButton")
-    handle.or_(page.locator("#djDebugToolbar")).filter(visible=True).wait_for()
-    if handle.is_visible():
-        handle.click()
-    page.locator(f"#djdt-{name} .{name}").click()
-
-
-def open_request(page, path):
-    """Send a request as a program does, and show it in the panels."""
-    page.goto("/tags")
-    page.evaluate("path => fetch(path).then(answer => answer.text())", path)
-    open_panel(page, "HistoryPanel")
-    row = page.locator("#HistoryPanel").get_by_role("row").filter(has_text=path.partition("?")[0]).first
-    row.get_by_role("button", name="Switch").click()
-
-
-def test_the_sql_panel_has_the_statement_of_the_lookup_and_its_plan(page):
-    open_request(page, LOOKUP)
-    # Until then, the panel is that of the page.
-    expect(page.locator("#djdt-SQLPanel")).to_contain_text("1 query")
-    open_panel(page, "SQLPanel")
-    panel = page.locator("#SQLPanel")
-    panel.locator(".djToggleSwitch").click()
-    expect(panel).to_contain_text("1 query")
-    expect(panel.get_by_text("cdb_answer(").first).to_be_visible()
-    panel.get_by_role("button", name="Expl").click()
-    plan = page.locator("#djDebugWindow")
-    expect(plan).to_be_visible()
-    expect(plan).to_contain_text("Function Scan on cdb_answer")
-    expect(plan).to_contain_text("actual time")
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -98,3 +53,11 @@ def test_only_this_machine_is_shown_the_toolbar(debugging):
     status, _, content = ask(debugging, "/tags", accept="text/html", source="127.0.0.2")
     assert status == 200 and b"djDebug" not in content
     assert ask(debugging, "/__debug__/history_refresh/", source="127.0.0.2")[0] == 404
+
+
+def test_the_sql_panel_has_the_statement_of_the_lookup(debugging):
+    ask(debugging, LOOKUP)
+    document = json.loads(ask(debugging, "/__debug__/history_refresh/?request_id=none")[2])
+    number = next(one["id"] for one in document["requests"] if "/payloadiovs/" in one["content"])
+    panel = json.loads(ask(debugging, f"/__debug__/render_panel/?request_id={number}&panel_id=SQLPanel")[2])["content"]
+    assert "1 query" in panel and "cdb_answer(" in panel

@@ -74,15 +74,6 @@ def drag(page, canvas, begin, end, *, shift=False):
     page.keyboard.up("Shift")
 
 
-def test_a_timeline_says_what_the_tag_shares(tab):
-    page = tab()
-    page.goto("/tags/patch?rev=1")
-    expect(page.get_by_label("Timeline", exact=True)).to_contain_text("Shares 10 of 10 payload lists with tiny")
-    page.get_by_role("link", name="tiny, revision").last.click()
-    expect(page.get_by_role("heading", level=1)).to_contain_text("tiny")
-    loads(page, 1)
-
-
 def test_a_timeline_shows_a_past_revision_and_what_differs(tab):
     page = tab()
     page.goto("/tags/patch")

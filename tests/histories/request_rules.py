@@ -19,12 +19,12 @@ from cdb_rest.rules.errors import (
 from cdb_rest.writes import global_tags
 from cdb_rest.writes.requests import accept_request, make_request
 from cdb_rest.writes.undoing import undo_change
-from tests.histories.judge import Judge, changes_closed, closed_until, errors_of, played
+from tests.histories.judge import changes_closed, closed_until, errors_of, played
 from tests.histories.oracle import AFTER_ALL, LAST, Request, Row, wire_end
-from tests.histories.tag_rules import NUMBER, TYPES
+from tests.histories.tag_rules import NUMBER, TYPES, TagRules
 
 
-class RequestRules(Judge):
+class RequestRules(TagRules):
     """An accepted request does what its write does; on a locked tag that accepts requests, what it does on an unlocked one."""
 
     @rule(
@@ -100,7 +100,7 @@ class RequestRules(Judge):
             lambda: accept_request(number=request.id, read=proposal_of, confirmed=True, origin=Origin("bob", "fine")),
             expected,
             outcome,
-            effect=lambda: state is None or self._like(self._last[tag.name]) == self._like(state),
+            effect=lambda: state is None or self._is_like(self._last[tag.name], state),
         )
         if done is None:
             assert ChangeRequest.objects.get(id=request.id).state == "open"
@@ -117,6 +117,7 @@ class RequestRules(Judge):
             assert change.status == self._last[tag.name]["status"]
             assert state is not None or change.status == tag.status.name
             played["accepted requests"] += 1
+            played["clearings"] += request.kind == "clear"
             played["accepted for locked tags"] += tag.status.name == "locked"
 
     def _outcome(self, tag, kind, document, facts, *, opens):
@@ -155,13 +156,6 @@ class RequestRules(Judge):
         # By type, because an undo may attach another list.
         return None, {(tag.name, kind): self.v(rows) for kind, rows in self.rows_by_type(state).items()}, state
 
-    @staticmethod
-    def _like(state):
-        """Status and rows of a tag by payload type, whatever the names of its lists are."""
-        rows = {
-            (kind, start): content
-            for kind, name in state["lists"].items()
-            for (of_list, start), content in state["rows"].items()
-            if of_list == name
-        }
-        return state["status"], rows
+    def _is_like(self, state, other):
+        """Whether a tag has the same status and rows by payload type, whatever the names of its lists are."""
+        return (state["status"], self._rows_like(state)) == (other["status"], self._rows_like(other))

@@ -10,7 +10,7 @@ from cdb_rest.compiled.registry import registry
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.moment import Mode
 from tests.histories.race_proof import RaceProof
-from tests.histories.test_etags import TYPES, clear
+from tests.histories.steps import TYPES, clear
 from tests.histories.test_histories import Connection
 from tests.histories.test_past_reads import STEPS, TAGS, play_more
 from tests.histories.writers import GRID, Race

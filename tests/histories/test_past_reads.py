@@ -12,7 +12,7 @@ from cdb_rest.maintenance.pruning import Limit, prune_history
 from cdb_rest.models import GlobalTagChange, PayloadIOV, PayloadList
 from cdb_rest.rules.errors import CdbError
 from cdb_rest.writes.global_tags import delete_global_tag
-from tests.histories.test_etags import NUMBERS, TYPES, clear, play
+from tests.histories.steps import NUMBERS, TYPES, clear, play
 from tests.profiles import examples, of_soak
 
 TAGS = ("a", "b", "c")

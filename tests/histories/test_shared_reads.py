@@ -13,7 +13,7 @@ from cdb_rest.http import hot_reads
 from cdb_rest.lookup import shared_reads
 from cdb_rest.models import PayloadType
 from cdb_rest.observe.request_context import RequestContext, current_context
-from tests.histories.test_etags import STEPS, TAGS, TYPES, clear, paths, play
+from tests.histories.steps import STEPS, TAGS, TYPES, clear, paths, play
 from tests.lookup.compiling import compile_and_open, delete_compiled
 from tests.profiles import examples
 
@@ -63,13 +63,16 @@ def test_a_response_is_that_of_a_state_since_the_request_began(api, compiled_tag
     for kind in TYPES:
         PayloadType.objects.get_or_create(name=kind)
     # When each state began, and the responses in it.
-    tested, history = ({}, {}), []
+    tested, history, bodies = ({}, {}), [], {}
     for write, is_compiled, reads in [(("create", TAG), False, []), *steps]:
         waiting(None)
         play(api, write)
         # These reads must not let the tested ones share a state.
         with shared_in(({}, {})):
             history.append((monotonic(), {path: read(api, path) for path in PATHS}))
+        # One ETag has one body.
+        for path, (_, etag, body) in history[-1][1].items():
+            assert etag is None or bodies.setdefault((path, etag), body) == body
         if is_compiled:
             compile_and_open(TAG)
         for path, writes, is_conditional in reads:

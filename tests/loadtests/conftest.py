@@ -6,13 +6,6 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.service import Service
-from tests.programs import require
-
-
-@pytest.fixture(scope="session")
-def needs_packages():
-    """Skip the test if nginx is not installed."""
-    require("nginx")
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,10 @@
 """Compiled lists: random tags with every form of lookup, held against PostgreSQL's answers; changes; clones; writes by SQL."""
 
+from io import StringIO
 from unittest.mock import patch
 
 import pytest
+from django.core.management import call_command
 from django.db import connection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -15,7 +17,7 @@ from cdb_rest.models import GlobalTag
 from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.moment import Mode, Moment
 from tests.builders import Builder, make_statuses
-from tests.histories.test_etags import clear
+from tests.histories.steps import clear
 from tests.lookup.compiling import FORMS, check, delete_compiled, insert, kinds, recompile, same_as_postgresql
 from tests.lookup.test_oracle import LISTS, MOMENTS, TYPE_NAMES, moments_of_interest
 from tests.profiles import examples
@@ -176,3 +178,15 @@ def test_a_transaction_that_was_open_during_the_compilation(api, tag, second_con
     check_after_change("changed")
     assert recompile() == 1
     check("confirmed")
+
+
+def test_files_of_the_database_before_a_restoration_are_not_used(api, tag):
+    for status in ("locked", "frozen"):
+        api.put(f"gt_change_status/tag/{status}").ok()
+    recompile()
+    check("none")
+    call_command("record_restoration", stdout=StringIO())
+    registry.confirm()
+    check()
+    assert recompile() == 3
+    check("none")

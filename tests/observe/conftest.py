@@ -1,6 +1,5 @@
 """The WSGI application of the service as its servers get it, in this process and on the connection of the test."""
 
-import io
 import json
 import logging.config
 from typing import Any
@@ -8,8 +7,6 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.core.handlers.wsgi import WSGIHandler
-from django.core.signals import request_finished, request_started
-from django.db import close_old_connections
 
 from cdb import env, logs
 from cdb_rest.api.base import errors
@@ -18,6 +15,7 @@ from cdb_rest.observe.request_observer import Observed
 from cdb_rest.wsgi.pinned import Pinned
 from cdb_rest.wsgi.refusals import Overload
 from cdb_rest.wsgi.shortcut import Shortcut
+from tests import wsgi
 
 PREFIX = "/api/cdb_rest/"
 LOOKUP = PREFIX + "payloadiovs/?gtName=tag&majorIOV=1&minorIOV=1"
@@ -34,22 +32,8 @@ class Service:
         """Status, headers and body of an answer that is taken to its end."""
         path, _, query = url.partition("?")
         said: list[Any] = []
-        environ = {
-            "REQUEST_METHOD": method,
-            "PATH_INFO": path,
-            "QUERY_STRING": query,
-            "HTTP_HOST": "localhost",
-            "SERVER_NAME": "localhost",
-            "SERVER_PORT": "80",
-            "SERVER_PROTOCOL": "HTTP/1.1",
-            "SCRIPT_NAME": "",
-            "CONTENT_LENGTH": str(len(body)),
-            "CONTENT_TYPE": "application/json",
-            "REMOTE_ADDR": "192.0.2.7",
-            "wsgi.url_scheme": "http",
-            "wsgi.input": io.BytesIO(body),
-            "wsgi.errors": io.StringIO(),
-        } | variables
+        given = {"CONTENT_LENGTH": str(len(body)), "CONTENT_TYPE": "application/json", "REMOTE_ADDR": "192.0.2.7"}
+        environ = wsgi.environ(path, query, body, **{"REQUEST_METHOD": method} | given | variables)
         pieces = self.application(environ, lambda status, headers, *_: said.append((status, headers)))
         try:
             content = b"".join(pieces)
@@ -62,13 +46,9 @@ class Service:
 @pytest.fixture
 def service() -> Service:
     """The service."""
-    # As the test client does: the transaction around a test must outlive its requests.
-    request_started.disconnect(close_old_connections)
-    request_finished.disconnect(close_old_connections)
-    yield Service()
+    with wsgi.kept_connection():
+        yield Service()
     current_context.set(None)
-    request_started.connect(close_old_connections)
-    request_finished.connect(close_old_connections)
 
 
 class Written:

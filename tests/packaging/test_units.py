@@ -1,10 +1,7 @@
 """The files for a host that stays: units of systemd, and the configuration of logrotate."""
 
-import configparser
 import re
 import subprocess
-
-import pytest
 
 from cdb.env import ROOT
 from tests.programs import needs
@@ -21,26 +18,6 @@ def test_systemd_accepts_the_units(tmp_path):
     command = ["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", *map(str, sorted(tmp_path.iterdir()))]
     checked = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert (checked.returncode, checked.stderr) == (0, "")
-
-
-def parsed(unit):
-    parser = configparser.RawConfigParser(strict=False)
-    parser.optionxform = str
-    parser.read_string(unit.read_text())
-    return parser
-
-
-@pytest.mark.parametrize("unit", [unit for unit in UNITS if unit.suffix == ".service"], ids=lambda unit: unit.stem)
-def test_a_unit_is_sandboxed_and_starts_again(unit):
-    service = parsed(unit)["Service"]
-    assert service["User"] == "cdb" and service["NoNewPrivileges"] == "yes" and service["ProtectSystem"] == "strict"
-    assert service.get("Restart") == "on-failure" or service["Type"] == "oneshot"
-
-
-def test_the_target_starts_every_program():
-    [target] = [unit for unit in UNITS if unit.suffix == ".target"]
-    wanted = set(parsed(target)["Unit"]["Wants"].split())
-    assert wanted == {unit.name for unit in UNITS if unit.suffix == ".service"} - {"cdb-prepare.service"}
 
 
 @needs("logrotate")

@@ -7,7 +7,9 @@ from django.core.cache import cache
 
 from cdb_web.page import PAGE_POLICY
 from tests.api.conftest import tag
+from tests.api.helpers import grant
 from tests.conftest import ServiceClient
+from tests.web.forms import Forms
 
 __all__ = ["tag"]
 
@@ -39,3 +41,23 @@ class Browser:
 @pytest.fixture
 def browser():
     return Browser()
+
+
+@pytest.fixture
+def person(settings, django_user_model):
+    """Logs in a person, with a role if it is given, and returns the person's browser; writes are closed."""
+    settings.CDB_OPEN_WRITES = False
+
+    def log_in(name="ann", role=None, **rule):
+        forms = Forms()
+        if role:
+            grant(kind="user", subject=name, role=role, **rule)
+        forms.client.force_login(django_user_model.objects.create_user(name))
+        return forms
+
+    return log_in
+
+
+@pytest.fixture
+def forms():
+    return Forms()

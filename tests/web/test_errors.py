@@ -59,12 +59,6 @@ def test_a_form_with_an_error_keeps_what_was_typed(browser, tag, path, value):
     assert f'value="{value}"' in text and 'role="alert"' in text and "<form" in text
 
 
-def test_pages_are_read_only(tag):
-    for path in ("/tags", "/tags/tag", "/compare"):
-        assert ServiceClient().post(path).status_code == 405
-        assert ServiceClient().head(path).status_code == 200
-
-
 def test_requests_that_are_refused_before_any_view_have_pages(browser, tag, settings):
     assert "NUL byte" in browser.get("/tags/tag?rev=%00", 400)
     clearing = {"kind": "clear", "payload_type": "a\0b", "since": "1", "until": "2"}

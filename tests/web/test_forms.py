@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV
 from tests.api.helpers import grant, insert
+from tests.web.forms import hidden_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ROW = {"kind": "one", "payload_type": "Gain", "payload_url": "new", "checksum": "c", "since": "5,0", "until": "6,0"}
@@ -18,44 +19,9 @@ CLEAR = {"kind": "clear", "payload_type": "Gain", "since": "5,0", "until": "6,0"
 INSERT = "/tags/tag/insert"
 
 
-class Forms:
-    """A browser with cookies that sends the CSRF token of a form, and its hidden fields."""
-
-    def __init__(self):
-        self.client = Client(enforce_csrf_checks=True, headers={"Accept": "text/html"})
-
-    def open(self, path):
-        return self.client.get(path).content.decode()
-
-    def send(self, path, page, values, status):
-        token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page)[1]
-        response = self.client.post(path, {"csrfmiddlewaretoken": token} | values)
-        assert response.status_code == status, (response.status_code, response.content.decode()[:3000])
-        return response
-
-    def preview(self, path, values, status=200):
-        """The page with the preview, and the values of its hidden fields."""
-        page = self.send(path, self.open(path), values, status).content.decode()
-        return page, hidden_of(page)
-
-
-def hidden_of(page):
-    """The fields of the form with the preview that a browser sends again: hidden ones, and the rows of a file."""
-    found = dict(re.findall(r'type="hidden" name="(planned|previewed)" value="([^"]*)"', page))
-    if text := re.search(r"<textarea[^>]*>\n(.*?)</textarea>", page, re.DOTALL):
-        # A browser sends line breaks in this form.
-        found["text"] = unescape(text[1]).replace("\n", "\r\n")
-    return found
-
-
 def file_of(content):
     content = content if isinstance(content, bytes) else content.encode()
     return {"kind": "file", "file": SimpleUploadedFile("rows", content)}
-
-
-@pytest.fixture
-def forms():
-    return Forms()
 
 
 def rows():
@@ -321,7 +287,7 @@ def test_a_change_is_undone_after_a_preview_of_its_net_effect(forms, api, tag):
     assert "Delete the tag instead" in forms.preview("/tags/tag/undo/1", {}, 409)[0]
 
 
-@pytest.mark.parametrize("path", [INSERT, "/tags/tag/manage", "/tags/tag/revert/1", "/tags/tag/undo/2"])
+@pytest.mark.parametrize("path", [INSERT, "/tags/tag/manage", "/tags/tag/revert/1", "/tags/tag/undo/2", "/login"])
 def test_a_form_needs_its_token(forms, tag, path):
     response = forms.client.post(path, ROW)
     assert response.status_code == 403 and "reload the page" in response.content.decode()

@@ -3,17 +3,15 @@
 from fractions import Fraction
 from math import ceil, floor
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdb_rest.analysis.contents import read_contents
-from cdb_rest.rules.intervals import Moments
-from cdb_rest.rules.moment import AFTER_ALL, Interval, Moment
+from cdb_rest.rules.moment import Interval, Moment
 from cdb_web.axis import Axis
 from cdb_web.bulk import bulk
-from cdb_web.lanes import extent, lane
+from cdb_web.lanes import lane
 from tests.api.analysis_model import LAWS, MODES, ROWS, make, steps, valid
 from tests.builders import Builder, emptied
 from tests.profiles import examples
@@ -21,14 +19,6 @@ from tests.profiles import examples
 SMALL = st.builds(Moment, st.integers(0, 5), st.integers(0, 5))
 WIDTHS = st.integers(1, 40)
 WINDOWS = st.tuples(SMALL, SMALL).filter(lambda pair: pair[0] < pair[1]).map(lambda pair: Interval(*pair))
-
-
-@given(window=WINDOWS, width=WIDTHS)
-def test_an_axis_contains_its_window(window, width):
-    axis = Axis.of(window, width)
-    assert axis.window.start <= window.start and axis.window.end >= window.end
-    assert Axis.of(axis.window, width) == axis
-    assert all(axis.window.contains(axis.moment_at(pixel)) for pixel in range(width))
 
 
 def position(axis, moment, *, after):
@@ -39,16 +29,6 @@ def position(axis, moment, *, after):
         number = moment.minor if moment.major == axis.major else (0 if moment.major < axis.major else axis.last)
     share = Fraction(number - axis.first, axis.last - axis.first)
     return min(max(share, Fraction(0)), Fraction(1)) * axis.width
-
-
-@given(window=WINDOWS, width=WIDTHS, moment=SMALL)
-def test_positions_are_exact(window, width, moment):
-    axis = Axis.of(window, width)
-    low, high = axis.positions(Moments(np.array([moment.major], np.int64), np.array([moment.minor], np.int64)))
-    assert (floor(low[0]), ceil(high[0])) == (
-        floor(position(axis, moment, after=False)),
-        ceil(position(axis, moment, after=True)),
-    )
 
 
 def kind(rows, moment, mode, until):
@@ -120,21 +100,3 @@ def test_a_few_far_starts_do_not_spoil_an_axis():
         build.iov(payload_list, (major, minor), (2**63 - 1, 2**63 - 1))
     found = bulk(read_contents([("other", None)]))
     assert (found.window, len(found.outliers)) == (Interval(Moment(1, 0), Moment(59, 1)), 1)
-
-
-@pytest.mark.django_db(transaction=True)
-@settings(max_examples=examples(100), **LAWS)
-@given(rows=ROWS, mode=MODES)
-def test_the_extent_has_all_starts_and_ends(settings, rows, mode):
-    settings.CDB_IOV_MODE = mode.value
-    with emptied():
-        make("tag", {"A": rows})
-        [payload_list] = read_contents([("tag", None)]).lists["A"]
-        found = extent([payload_list])
-    if not rows:
-        assert found is None
-        return
-    assert found.start == rows[0][0]
-    end = Interval.from_wire(*rows[-1][:2], mode).end
-    assert not found.is_empty and all(found.contains(row[0]) for row in rows)
-    assert end == AFTER_ALL or found.end >= end

@@ -9,9 +9,9 @@ from django.urls import reverse
 from cdb_rest.models import GlobalTag, GlobalTagChange, GlobalTagStatus, PayloadIOV, PayloadList, PayloadType
 from cdb_rest.rules.access import Role
 from tests.api.helpers import body, grant, insert
-from tests.web.test_forms import Forms, forms, rows
+from tests.web.forms import Forms
+from tests.web.test_forms import rows
 
-__all__ = ["forms"]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 

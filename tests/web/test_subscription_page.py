@@ -8,16 +8,14 @@ import pytest
 from cdb_rest.models import AccessChange, Subscription
 from cdb_rest.notices import webhooks
 from tests.receivers import Receiver
-from tests.web.test_access_pages import person
 
-__all__ = ["person"]
 pytestmark = pytest.mark.django_db(transaction=True)
 PAGE = "/subscriptions"
 
 
 def test_an_administrator_creates_tests_resumes_and_deletes_a_subscription(person, settings):
     settings.CDB_WEBHOOK_NETWORKS = [webhooks.ip_network(text) for text in ("127.0.0.0/8", "::1")]
-    admin, receiver = person(), Receiver()
+    admin, receiver = person("ann", "administrator"), Receiver()
     form = {"url": receiver.url, "tags": "run.*", "actions": ["insert", "status"]}
     response = admin.send(PAGE, admin.open(PAGE), form, 200)
     secret = unescape(re.search(r'class="token"><code>([^<]+)<', response.content.decode())[1])
@@ -49,7 +47,7 @@ def test_an_administrator_creates_tests_resumes_and_deletes_a_subscription(perso
 
 
 def test_what_is_wrong_is_said_and_the_input_is_kept(person):
-    admin = person()
+    admin = person("ann", "administrator")
     form = {"url": "ftp://host/", "tags": "kept", "actions": ["insert"]}
     page = unescape(admin.send(PAGE, admin.open(PAGE), form, 400).content.decode())
     assert "url must be https://host/path" in page and 'value="kept"' in page and 'value="insert" checked' in page

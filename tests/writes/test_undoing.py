@@ -8,8 +8,10 @@ from hypothesis import HealthCheck, Phase, event, given, settings
 from hypothesis import strategies as st
 
 from cdb_rest import named_sql
+from cdb_rest.history.contents import find_past, iovs_of, past_lists
 from cdb_rest.maintenance.repair import find_faults
-from cdb_rest.models import GlobalTagChange
+from cdb_rest.models import GlobalTag, GlobalTagChange
+from cdb_rest.rules.as_of import AsOf
 from cdb_rest.rules.errors import CdbError, UndoConflictError
 from cdb_rest.rules.moment import OPEN, Interval, Moment
 from cdb_rest.writes import global_tags, insertion, payload_iovs, payload_types
@@ -18,10 +20,22 @@ from cdb_rest.writes.reverting import revert_global_tag
 from cdb_rest.writes.transactions import roll_back
 from cdb_rest.writes.undoing import undo_change
 from tests.histories.oracle import Row, valid_payload
-from tests.writes.test_reverting import past_contents, revision
 
 pytestmark = pytest.mark.django_db(transaction=True)
 TYPES = ("Gain", "Noise")
+
+
+KEY = ("payload_url", "checksum", "size", "extra", "major_iov", "minor_iov", "major_iov_end", "minor_iov_end")
+
+
+def revision():
+    return GlobalTag.objects.get(name="tag").revision
+
+
+def past_contents(number):
+    """The rows of the tag by payload type at a revision, as the history has it."""
+    lists = past_lists(find_past("tag", AsOf(revision=number)))
+    return {one.payload_type: [tuple(row[name] for name in KEY) for row in iovs_of([one])] for one in lists}
 
 
 def contents():
@@ -48,16 +62,13 @@ def write(kind, payload_type, url, start, length, back):
             "global_tag": "tag",
             "payload_type": payload_type,
             "payload_url": url,
-            "checksum": "",
-            "size": 1,
-            "extra": "1",
             "major_iov": start,
             "minor_iov": 0,
-            "major_iov_end": OPEN if kind != "insert" else end,
-            "minor_iov_end": OPEN if kind != "insert" else 0,
-            "since_only": kind == "append",
         }
-        insertion.insert_payloads(rows=[row])
+        ends = dict(
+            zip(("major_iov_end", "minor_iov_end"), (end, 0) if kind == "insert" else (OPEN, OPEN), strict=True)
+        )
+        insertion.insert_payloads(rows=[row | ends | {"size": 1, "extra": "1", "since_only": kind == "append"}])
 
 
 def answers(state):

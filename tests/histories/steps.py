@@ -1,12 +1,9 @@
-"""Random histories of conditional requests: one ETag has one body, and an outdated one never matches."""
+"""Steps of random histories that are played by requests."""
 
-import pytest
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cdb_rest.models import GlobalTag, GlobalTagStatus, PayloadIOV, PayloadList, PayloadType
 from cdb_rest.writes.global_tags import delete_global_tag
-from tests.profiles import examples
 
 TAGS = ("a", "b")
 TYPES = ("Gain", "Noise")
@@ -50,30 +47,6 @@ def paths():
     for tag in TAGS:
         yield from (f"globalTag/{tag}", f"globalTag/{tag}?light", f"gtPayloadLists/{tag}")
         yield from (f"payloadiovs/?gtName={tag}&majorIOV=2&minorIOV=0&strict={strict}" for strict in (0, 1))
-
-
-@pytest.mark.django_db(transaction=True)
-@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(steps=st.lists(STEPS, min_size=5, max_size=15))
-def test_one_name_one_body(api, steps):
-    clear()
-    for kind in TYPES:
-        api.post("pt", {"name": kind})
-    api.post("gt", {"name": "a", "status": "unlocked"}).ok()
-    bodies = {}
-    for step in steps:
-        play(api, step)
-        for path in paths():
-            answer = api.get(path)
-            if answer.status != 200:
-                continue
-            name = answer.headers["ETag"]
-            assert bodies.setdefault((path, name), answer.content) == answer.content, (path, step)
-            assert api.get(path, if_none_match=name).status == 304
-            outdated = [old for asked, old in bodies if asked == path and old != name]
-            if outdated:
-                again = api.get(path, if_none_match=", ".join(outdated[-5:]))
-                assert (again.status, again.content) == (200, answer.content)
 
 
 def clear():
