@@ -26,7 +26,7 @@ def page_after(position: int, writes: int) -> Page:
 
     Changes without a position are not among them (`cdb_rest.writes.positions.number_changes`).
     """
-    changes = GlobalTagChange.objects.order_by("position", "id")
+    changes = GlobalTagChange.objects.order_by("position", "global_tag")
     positions = (
         changes.filter(position__gte=position).order_by("position").values_list("position", flat=True).distinct()
     )

@@ -93,6 +93,15 @@ def previous(newest_migration, new_directory):
     return directory
 
 
+def is_part(old, new):
+    """Whether a response of the newer version has all that the older version's has; it may have more members."""
+    if isinstance(old, dict):
+        return old.keys() <= new.keys() and all(is_part(value, new[name]) for name, value in old.items())
+    if isinstance(old, list):
+        return len(old) == len(new) and all(map(is_part, old, new))
+    return old == new
+
+
 def _migrations_of(commit):
     return git("ls-tree", "--name-only", commit, "cdb_rest/migrations/").decode()
 
@@ -123,8 +132,7 @@ def test_the_version_before_the_newest_migration_runs_beside_this_one(fresh, pre
         "payloadiovs/?gtName=both&majorIOV=0&minorIOV=9&rev=5",
         "piov",
     ):
-        found = [client.get(path) for client in clients.values()]
-        assert found[0] == found[1]
+        assert is_part(*(client.get(path) for client in clients.values())), path
     for command in ("check_history", "check_intervals"):
         run = new.manage(command)
         assert run.returncode == 0, run.stderr

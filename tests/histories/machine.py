@@ -19,7 +19,7 @@ from tests.histories.iov_rules import IOVRules
 from tests.histories.judge import played
 from tests.histories.oracle import LAST
 from tests.histories.request_rules import RequestRules
-from tests.histories.tag_rules import TAGS, TYPES
+from tests.histories.tag_rules import TAGS, TYPES, TagRules
 from tests.profiles import seed_of_round
 
 # Where 32 bits, 64 bits or a rounded decimal would give way; and a small world, where moments meet often.
@@ -27,7 +27,7 @@ FULL_RANGE = [0, 1, 2, 10**9 + 1, 1_700_000_000, 2**31 - 1, 2**31, 2**53 + 1, 10
 SMALL_RANGE = [0, 1, 2]
 
 
-class Histories(RequestRules, IOVRules, RuleBasedStateMachine):
+class Histories(TagRules, IOVRules, RuleBasedStateMachine):
     """Writes to up to three tags. Subclasses say from which numbers moments are made, and whether ends are inclusive."""
 
     numbers: list
@@ -68,9 +68,13 @@ class Histories(RequestRules, IOVRules, RuleBasedStateMachine):
         self.check()
 
 
+class RequestHistories(RequestRules, Histories):
+    """Histories in which writes are also requested and accepted."""
+
+
 def machine(numbers, discrete):
     """The machine for one world."""
-    return type("Histories", (Histories,), {"numbers": numbers, "discrete": discrete})
+    return type("RequestHistories", (RequestHistories,), {"numbers": numbers, "discrete": discrete})
 
 
 WORLDS = {
