@@ -11,7 +11,7 @@ from tests.histories.race_proof import RaceProof
 from tests.histories.writers import Race
 from tests.profiles import examples, of_soak, seed_of_round
 
-STEPS = examples(1200)
+STEPS = examples(800)
 MOST_STEPS = 5000
 # Histories of up to fifty steps in small portions, until there are enough.
 PORTION = settings(max_examples=5, stateful_step_count=max(20, examples(50)), suppress_health_check=list(HealthCheck))
