@@ -117,6 +117,8 @@ DRAWN = "canvas => canvas.getContext('2d').getImageData(0, 0, canvas.width, canv
 
 def check_accessible(page):
     """The page that is shown has no fault that axe finds."""
+    # After a click, the address is already that of a page whose content has not arrived.
+    page.wait_for_load_state()
     found = Axe().run(page)
     assert found.violations_count == 0, (page.url, found.generate_report())
 
