@@ -10,7 +10,7 @@ from django.urls import reverse
 from cdb_rest.access.authentication import principal_of
 from cdb_rest.analysis.difference import Comparison
 from cdb_rest.api.base.writes import WriteInput
-from cdb_rest.api.requests import read_proposal
+from cdb_rest.api.proposals import read_proposal
 from cdb_rest.history.changes import newest_revision
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadList, RequestKind
 from cdb_rest.parsing.fields import read_value

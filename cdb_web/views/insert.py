@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 
 from cdb_rest.access.authentication import principal_of
 from cdb_rest.analysis.difference import Comparison
-from cdb_rest.api.requests import rows_of
+from cdb_rest.api.proposals import rows_of
 from cdb_rest.models import ChangeAction, PayloadType, RequestKind
 from cdb_rest.parsing.iov_files import Options, read_iov_rows
 from cdb_rest.parsing.parameters import parse_end_text

@@ -13,7 +13,8 @@ from django.urls import reverse
 from cdb_rest.access.authentication import principal_of
 from cdb_rest.analysis.difference import Comparison
 from cdb_rest.api.clearing import IntervalInput
-from cdb_rest.api.requests import REQUESTS, proposal_of, rows_of
+from cdb_rest.api.proposals import proposal_of, rows_of
+from cdb_rest.api.requests import REQUESTS
 from cdb_rest.models import ChangeRequest, GlobalTag, GlobalTagChange, RequestKind, RequestState
 from cdb_rest.parsing.fields import read_value
 from cdb_rest.rules.access import Origin, Role

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 from pytest import mark
 
-from cdb_rest.api.requests import read_proposal
+from cdb_rest.api.proposals import read_proposal
 from cdb_rest.api.urls import view_of
 from cdb_rest.http.security import SAFE_METHODS
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, RequestKind

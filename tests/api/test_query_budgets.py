@@ -8,7 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from cdb_rest.access import rules
-from cdb_rest.api.requests import read_proposal
+from cdb_rest.api.proposals import read_proposal
 from cdb_rest.api.urls import STRATEGY_ROUTES, view_of
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList, PayloadType
 from cdb_rest.routes import ROUTES

@@ -4,7 +4,7 @@ from django.db import connection, transaction
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from cdb_rest.api.requests import proposal_of, read_proposal
+from cdb_rest.api.proposals import proposal_of, read_proposal
 from cdb_rest.models import ChangeRequest, GlobalTag, GlobalTagChange, GlobalTagStatus, PayloadList, RequestKind
 from cdb_rest.rules.access import Origin, Principal
 from cdb_rest.rules.errors import (
